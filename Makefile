@@ -1,0 +1,71 @@
+# Two words for a newcomer: `make demo` and `make test`. Both build their own .venv from nothing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OLDEST := .venv-oldest
+# The oldest Python that is here, for the oldest OpenTelemetry that is promised.
+OLDEST_PYTHON ?= $(PYTHON)
+OLDEST_OTEL := 1.30.0
+
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest system-packages bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
+
+demo: $(VENV)/.demo ## train a small policy with GRPO and watch it through rlotel (about 30 s)
+	@$(BIN)/rlotel demo
+
+test: check unit ## everything a change must pass
+
+check: lint types layers fresh ## lint, types, import layers, freshness of generated files
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+	$(BIN)/mypy tests benchmarks examples semconv
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+fresh: $(VENV)/.dev
+	$(BIN)/python semconv/generate.py --check
+
+generate: $(VENV)/.dev ## write everything that is generated from semconv/*.yaml
+	$(BIN)/python semconv/generate.py
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+bench: $(VENV)/.dev ## ratios against the same work written by hand on the OpenTelemetry SDK
+	$(BIN)/python -m benchmarks
+
+test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
+	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
+
+system-packages: ## what some tests want from the system (Debian): nothing yet
+	@true
+
+venv: $(VENV)/.dev
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+$(OLDEST)/.dev: pyproject.toml
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[demo,test]' \
+		opentelemetry-api==$(OLDEST_OTEL) opentelemetry-sdk==$(OLDEST_OTEL) \
+		opentelemetry-exporter-otlp-proto-grpc==$(OLDEST_OTEL) opentelemetry-exporter-otlp-proto-http==$(OLDEST_OTEL)
+	@touch $@
+
+clean: ## remove the virtual environments and caches
+	rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

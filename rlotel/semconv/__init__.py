@@ -1,0 +1,1 @@
+"""The semantic model as Python objects, generated from the YAML in `semconv/`."""
