@@ -1,0 +1,95 @@
+"""What goes wrong inside rlotel stays inside rlotel: it is counted, logged once and never raised at the user.
+
+The one exception is `SettingError`: what the user got wrong is raised at `instrument()`, before training.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, cast
+
+log = logging.getLogger("rlotel")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class SettingError(ValueError):
+    """A setting is wrong. Raised by `instrument()` only; the message names the setting and says what to do."""
+
+    def __init__(self, setting: str, problem: str) -> None:
+        super().__init__(f"{setting}: {problem}")
+        self.setting = setting
+
+
+class NotSupported(Exception):
+    """A framework or library is not here, or not in a version that can be watched.
+
+    Silent under `frameworks="auto"` and listed by `rlotel doctor`; an error if the user asked by name.
+    """
+
+
+class Faults:
+    """The errors of rlotel itself, in one process: contained, counted a place, logged once a place.
+
+    `on_fault` is told of each one: the session counts it as a metric, the test fixture keeps it to raise it at
+    the test's end. Safe in any thread.
+    """
+
+    def __init__(self, on_fault: Callable[[str, Exception], None] = lambda _place, _error: None) -> None:
+        self.on_fault = on_fault
+        self._logged: set[str] = set()
+        self._inside = threading.local()
+
+    def report(self, place: str, error: Exception) -> None:
+        """Count one contained error; log it with its traceback if it is the first at this place."""
+        if getattr(self._inside, "reporting", False):
+            return  # a fault while counting a fault must not recurse
+        self._inside.reporting = True
+        try:
+            if place not in self._logged:
+                self._logged.add(place)
+                log.warning(
+                    "an error inside rlotel, in %s: training is not affected, some telemetry is missing",
+                    place,
+                    exc_info=error,
+                )
+            self.on_fault(place, error)
+        except Exception:  # noqa: BLE001, S110 - a user's log handler may raise; training goes on all the same
+            pass
+        finally:
+            self._inside.reporting = False
+
+    @contextmanager
+    def contain(self, place: str) -> Iterator[None]:
+        """Swallow and report any `Exception` of the block. KeyboardInterrupt and SystemExit pass."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - this is the place that contains
+            self.report(place, error)
+
+
+class HasFaults(Protocol):
+    """Anything whose methods may be `contained`."""
+
+    @property
+    def faults(self) -> Faults:
+        """Where its errors are reported."""
+
+
+def contained(method: Function) -> Function:
+    """Make a public method unable to raise, wrong arguments included; it then returns None."""
+    place = method.__qualname__
+
+    @functools.wraps(method)
+    def call(self: HasFaults, *args: object, **kwargs: object) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - this is the place that contains
+            self.faults.report(place, error)
+            return None
+
+    return cast(Function, call)
