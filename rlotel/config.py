@@ -130,7 +130,9 @@ class Config:
         "RLOTEL_PEAK_FLOPS",
         parse=_positive,
     )
-    enabled: bool = _setting("Off makes every call of rlotel a no-op.", "RLOTEL_ENABLED", default=True, parse=truth)
+    enabled: bool = _setting(
+        "Off makes every call of rlotel a no-op.", "RLOTEL_ENABLED", default=True, parse=truth
+    )
     endpoint: str | None = _setting(
         "OTLP collector for metrics and traces, such as http://host:4318 or host:4317. Without one, telemetry "
         "goes to a local capture file.",
