@@ -7,7 +7,10 @@ name, a unit and a list of buckets from the same place.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Instrument = Literal["counter", "updowncounter", "gauge", "histogram"]
 Signal = Literal["latency", "traffic", "errors", "saturation", "run", "rlotel"]
@@ -25,6 +28,8 @@ class Attribute:
     stability: str
     members: tuple[str, ...] = ()
     """The values an enumeration lists; empty where any value goes."""
+    closed: bool = False
+    """Whether only the listed values are right. Otherwise they are the well-known ones."""
     examples: tuple[str | int | float | bool, ...] = ()
 
     def __str__(self) -> str:
@@ -58,9 +63,14 @@ class Metric:
     """What it may carry besides the identity of the run, which every point has."""
     buckets: tuple[float, ...] = ()
     """Upper bounds of a histogram, in the metric's unit."""
-    starts_at_zero: bool = False
-    """Whether every listable attribute set is exported as a true 0 from the start, so that a first event is
-    an increase."""
+    zeros: tuple[Mapping[str, str], ...] = ()
+    """The attribute sets, identity aside, that are exported as a true 0 from the start, so that a first event
+    is an increase. Empty for what does not start at zero."""
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether it is there, as a true 0, from the start of a session."""
+        return bool(self.zeros)
 
     def __str__(self) -> str:
         return self.name
