@@ -417,10 +417,7 @@ HW_ERRORS = Metric(
     name="hw.errors",
     instrument="counter",
     unit="{error}",
-    brief=(
-        "Hardware errors: corrected, uncorrected (memory), xid, pcie_replay, nvlink_replay, "
-        "nvlink_recovery."
-    ),
+    brief="Hardware errors, by kind: memory, XID, PCIe, NVLink.",
     signal="errors",
     origin="opentelemetry",
     stability="development",
@@ -768,10 +765,7 @@ PROGRESS_AGE = Metric(
     name="rl.progress.age",
     instrument="gauge",
     unit="s",
-    brief=(
-        "Seconds since the last finished iteration or train step, else since the start. Present while the "
-        "run is."
-    ),
+    brief="Seconds since the last finished iteration or train step, or since the start.",
     signal="latency",
     origin="rlotel",
     stability="development",
@@ -791,10 +785,7 @@ LOOP_MFU = Metric(
     name="rl.loop.mfu",
     instrument="gauge",
     unit="1",
-    brief=(
-        "Model FLOPs of all phases over the iteration's wall time and all GPUs' peak. Absent if a phase's "
-        "are unknown."
-    ),
+    brief="Model FLOPs of all phases over the iteration's wall time and all GPUs' peak.",
     signal="saturation",
     origin="rlotel",
     stability="development",
@@ -1074,10 +1065,7 @@ ENVIRONMENT_EPISODE_LENGTH_MEAN = Metric(
     name="rl.environment.episode.length.mean",
     instrument="gauge",
     unit="1",
-    brief=(
-        "Mean length of the iteration's episodes: response tokens (language) or environment steps "
-        "(control)."
-    ),
+    brief="Mean length of the iteration's episodes: response tokens or, in control, steps.",
     signal="errors",
     origin="proposal",
     stability="development",
@@ -1137,9 +1125,7 @@ SAMPLE_MBU = Metric(
     name="rl.sample.mbu",
     instrument="gauge",
     unit="1",
-    brief=(
-        "Bytes that sampling must read from GPU memory over the sampling time and its GPUs' peak bandwidth."
-    ),
+    brief="Bytes that sampling must read over the sampling time and its GPUs' peak bandwidth.",
     signal="saturation",
     origin="rlotel",
     stability="development",
@@ -1340,9 +1326,7 @@ TRAIN_NONFINITE = Metric(
     name="rl.train.nonfinite",
     instrument="counter",
     unit="{value}",
-    brief=(
-        "Training values that were not finite. The gauge they were for is dropped until it is finite again."
-    ),
+    brief="Training values that were not finite. Their gauge is dropped until it is finite again.",
     signal="errors",
     origin="rlotel",
     stability="development",

@@ -8,7 +8,7 @@ from rlotel.semconv.types import Span, Use
 
 LOOP = Span(
     name="rl.loop",
-    brief="One iteration: always the root of its trace, and linked to a host's span if one was open.",
+    brief="One iteration: always the root of its trace.",
     origin="proposal",
     stability="development",
     attributes=(
@@ -21,10 +21,7 @@ LOOP = Span(
 )
 SAMPLE = Span(
     name="rl.sample",
-    brief=(
-        "Making rollouts, or waiting for them. Belongs to the loop open at its dispatch and links to the "
-        "one that consumes it."
-    ),
+    brief="Making rollouts, or waiting for them.",
     origin="proposal",
     stability="development",
     attributes=(

@@ -30,6 +30,7 @@ class Attribute:
     stability: str
     origin: str
     section: str
+    note: str = ""
     closed: bool = False
     members: tuple[dict[str, str], ...] = ()
     examples: tuple[Any, ...] = ()
@@ -69,6 +70,7 @@ class Span:
 
     name: str
     brief: str
+    note: str
     stability: str
     origin: str
     uses: tuple[Use, ...]
@@ -146,6 +148,7 @@ def _add_registry(model: Model, group: dict[str, Any]) -> None:
             stability=entry["stability"],
             origin=ours.get("origin", "rlotel"),
             section=group["display_name"],
+            note=entry.get("note", "").strip(),
             closed=ours.get("closed", False),
             members=() if isinstance(kind, str) else tuple(kind["members"]),
             examples=tuple(entry.get("examples", ())),
@@ -186,6 +189,7 @@ def _add_span(model: Model, group: dict[str, Any]) -> None:
         Span(
             name=group["id"].removeprefix("span."),
             brief=group["brief"],
+            note=group.get("note", "").strip(),
             stability=group["stability"],
             origin=_ours(group)["origin"],
             uses=_uses(model, group),

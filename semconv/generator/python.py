@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -167,9 +166,4 @@ def _tuple(name: str, lines: list[str]) -> list[str]:
 
 
 def _text(name: str, value: str) -> list[str]:
-    line = f"    {name}={json.dumps(value, ensure_ascii=False)},"
-    if len(line) <= WIDTH:
-        return [line]
-    parts = textwrap.wrap(value, WIDTH - 12, drop_whitespace=True)
-    quoted = [json.dumps(part + " " * (part is not parts[-1]), ensure_ascii=False) for part in parts]
-    return [f"    {name}=(", *(f"        {part}" for part in quoted), "    ),"]
+    return [f"    {name}={json.dumps(value, ensure_ascii=False)},"]
