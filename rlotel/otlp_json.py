@@ -99,7 +99,7 @@ def _parse(body: dict[str, Any], kind: type[_M]) -> _M:
     try:
         _convert_ids(body, message.DESCRIPTOR, lambda text: base64.b64encode(bytes.fromhex(text)).decode())
         return json_format.ParseDict(body, message, ignore_unknown_fields=True)
-    except (json_format.ParseError, RecursionError) as error:
+    except (json_format.ParseError, ValueError, RecursionError) as error:
         raise ValueError(f"no OTLP JSON of a {kind.__name__}: {error}") from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from rlotel import capture as captures
@@ -40,7 +41,7 @@ class Receiver:
         reply: how to answer; `receiver.reply` may be set to another at any time.
 
     Raises:
-        OSError: a port is taken or a file cannot be read.
+        OSError: a port is taken, or a file cannot be opened.
     """
 
     def __init__(
@@ -54,19 +55,23 @@ class Receiver:
         reply: Reply | None = None,
     ) -> None:
         self.reply = reply or Reply()
-        self.capture_file = None if capture is None else captures.CaptureFile(capture)
+        self.capture_file: captures.CaptureFile | None = None
         self._host = host
         self._scheme = "http" if tls is None else "https"
         self._required = {name.lower(): value for name, value in (require_headers or {}).items()}
         self._changed = threading.Condition()
         self._arrivals = 0
         self._forget()
-        self._http = HttpServer(host, http_port, tls, self._take)
-        try:
+        with ExitStack() as opened:
+            if capture is not None:
+                self.capture_file = opened.enter_context(captures.CaptureFile(capture))
+                if self.capture_file.error is not None:
+                    raise self.capture_file.error
+            self._http = HttpServer(host, http_port, tls, self._take)
+            opened.callback(self._http.close)
             self._grpc = GrpcServer(host, grpc_port, tls, self._take)
-        except BaseException:
-            self._http.close()
-            raise
+            opened.callback(self._grpc.close)
+            self._opened = opened.pop_all()
 
     @property
     def http_port(self) -> int:
@@ -109,7 +114,7 @@ class Receiver:
         with self._changed:
             return list(self._refused)
 
-    def wait_for(self, predicate: Callable[[captures.Capture], bool], timeout: float) -> bool:
+    def wait_for(self, predicate: Callable[[captures.Capture], object], timeout: float) -> bool:
         """Waits until the predicate holds for what was captured; True if it did within `timeout` seconds.
 
         The predicate is called at once and after every arrival, refused ones too, in this thread; it may
@@ -133,10 +138,7 @@ class Receiver:
 
     def close(self) -> None:
         """Stops both servers and cuts every connection, answered or not. A second call does nothing."""
-        self._http.close()
-        self._grpc.close()
-        if self.capture_file is not None:
-            self.capture_file.close()
+        self._opened.close()
 
     def __enter__(self) -> Receiver:
         return self

@@ -139,10 +139,14 @@ class _Handler(BaseHTTPRequestHandler):
         except (TypeError, ValueError):
             self.close_connection = True
             raise _BadRequestError(411, "a Content-Length is required") from None
-        if length > MESSAGE_LIMIT_BYTES:
+        if not 0 <= length <= MESSAGE_LIMIT_BYTES:
             self.close_connection = True
             raise _BadRequestError(413, f"at most {MESSAGE_LIMIT_BYTES} bytes")
-        return self.rfile.read(length)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            # Half a protobuf message may well be a valid one.
+            raise ConnectionError("the client hung up within its request")
+        return body
 
     def _parse(self, body: bytes) -> tuple[Protocol, ExportRequest]:
         kind = _PATHS.get(self.path)

@@ -1,0 +1,78 @@
+"""A receiver, and a private certificate authority, for the tests of everything that is sent."""
+
+import datetime
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from rlotel.receiver import Receiver
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files: the CA that clients must trust, and the server's chain and key."""
+
+    ca: str
+    cert: str
+    key: str
+
+
+@pytest.fixture(scope="session")
+def tls_files(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    """A server certificate for 127.0.0.1 and localhost, signed by a CA that nobody else knows."""
+    folder = tmp_path_factory.mktemp("tls")
+    ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "rlotel test CA")])
+    ca = (
+        _certificate(ca_name, ca_name, ca_key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(ca_key, hashes.SHA256())
+    )
+    server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    server = (
+        _certificate(server_name, ca_name, server_key.public_key())
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    key = server_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pem = serialization.Encoding.PEM
+    return TlsFiles(
+        ca=_written(folder / "ca.pem", ca.public_bytes(pem)),
+        cert=_written(folder / "server.pem", server.public_bytes(pem)),
+        key=_written(folder / "server.key", key),
+    )
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An OTLP receiver on free ports, both protocols."""
+    with Receiver() as receiver:
+        yield receiver
+
+
+def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+    )
+
+
+def _written(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    return str(path)
