@@ -6,11 +6,17 @@ Run it as `python semconv/generate.py`; with `--check` it writes nothing and lis
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import yaml
 from generator import model as source
-from generator import python
+from generator import policies, python, schema, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,14 +27,26 @@ def render(root: Path) -> dict[Path, str]:
     Raises:
         ModelError: the model is wrong.
     """
-    folder = root / "semconv" / "model"
-    model = source.read(folder)
-    package = root / "rlotel" / "semconv"
+    semconv, package = root / "semconv", root / "rlotel" / "semconv"
+    files = source.read_files(semconv / "model")
+    buckets = source.read_buckets(semconv / "buckets.yaml")
+    crosswalk = yaml.safe_load((semconv / "crosswalk.yaml").read_text(encoding="utf-8"))
+    form = schema.schema(files, buckets)
+    _refuse(schema.problems(form, files))
+    model = source.resolve(files, buckets)
+    _refuse(policies.problems(model, crosswalk))
     return {
+        semconv / "README.md": tables.readme(model, crosswalk),
+        semconv / "schema.json": json.dumps(form, indent=2) + "\n",
         package / "attributes.py": python.attributes(model),
         package / "metrics.py": python.metrics(model),
         package / "spans.py": python.spans(model),
     }
+
+
+def _refuse(problems: Iterable[str]) -> None:
+    if found := "\n".join(problems):
+        raise source.ModelError(found)
 
 
 def main() -> int:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 IDENTITY = "rl.identity"
 """The group that every metric extends; what it holds is on the points of all of them."""
 
+ORDER = (
+    *("registry", "identity", "loop", "sample", "reward", "train", "sync", "health"),
+    *("checkpoint", "run", "gpu", "self", "spans"),
+)
+"""The files in the order a reader wants them; others follow by name."""
+
 
 class ModelError(Exception):
     """The model is wrong; the message says where and what to do."""
@@ -103,24 +109,27 @@ def bounds(first: float, ratio: float, last: float, digits: int | None = None) -
     return (*found, float(last))
 
 
-def read_groups(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Each file's groups, by the file's name, in the order the files are published in."""
+def read_files(folder: Path) -> dict[str, Any]:
+    """What each file of the model says, by the file's name, in the order they are published in."""
     files = sorted(path for path in folder.glob("*.yaml") if path.name != "manifest.yaml")
-    order = {"registry.yaml": 0, "identity.yaml": 1}
-    files.sort(key=lambda path: (order.get(path.name, 2), path.name))
-    return {path.name: yaml.safe_load(path.read_text(encoding="utf-8"))["groups"] for path in files}
+    files.sort(key=lambda path: ORDER.index(path.stem) if path.stem in ORDER else len(ORDER))
+    return {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
 
 
-def read(folder: Path) -> Model:
-    """The resolved model.
+def read_buckets(path: Path) -> dict[str, tuple[float, ...]]:
+    """The bounds of each set."""
+    sets = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {name: bounds(**spec) for name, spec in sets.items()}
+
+
+def resolve(files: dict[str, Any], buckets: dict[str, tuple[float, ...]]) -> Model:
+    """The model, from files that keep to its schema.
 
     Raises:
-        ModelError: a `ref`, an `extends` or a listed value does not exist.
+        ModelError: an `extends` or a value to start at zero with does not exist.
     """
-    model = Model()
-    sets = yaml.safe_load((folder.parent / "buckets.yaml").read_text(encoding="utf-8"))
-    model.buckets = {name: bounds(**spec) for name, spec in sets.items()}
-    groups = [group for file in read_groups(folder).values() for group in file]
+    model = Model(buckets=buckets)
+    groups = [group for content in files.values() for group in content["groups"]]
     model.ids = [group["id"] for group in groups]
     for group in groups:
         if group["id"].startswith("registry."):
@@ -129,7 +138,7 @@ def read(folder: Path) -> Model:
     extends = {group["id"]: group.get("extends", "") for group in groups}
     for group in groups:
         if group["type"] == "attribute_group" and not group["id"].startswith("registry."):
-            model.groups[group["id"]] = _uses(model, group)
+            model.groups[group["id"]] = _uses(group)
         elif group["type"] == "metric":
             _add_metric(model, group, extends)
         elif group["type"] == "span":
@@ -164,7 +173,7 @@ def _add_metric(model: Model, group: dict[str, Any], extends: dict[str, str]) ->
             raise ModelError(f"{group['id']}: extends {parent}, which no file defines")
         chain.append(parent)
         parent = extends[parent]
-    uses = _uses(model, group)
+    uses = _uses(group)
     model.metrics.append(
         Metric(
             name=group["metric_name"],
@@ -192,7 +201,7 @@ def _add_span(model: Model, group: dict[str, Any]) -> None:
             note=group.get("note", "").strip(),
             stability=group["stability"],
             origin=_ours(group)["origin"],
-            uses=_uses(model, group),
+            uses=_uses(group),
         )
     )
 
@@ -202,11 +211,9 @@ def _ours(entry: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-def _uses(model: Model, group: dict[str, Any]) -> tuple[Use, ...]:
+def _uses(group: dict[str, Any]) -> tuple[Use, ...]:
     uses = []
     for entry in group.get("attributes", ()):
-        if entry["ref"] not in model.attributes:
-            raise ModelError(f"{group['id']}: {entry['ref']} is in no registry; add it to registry.yaml first")
         level = entry["requirement_level"]
         if isinstance(level, dict):
             ((level, condition),) = level.items()
