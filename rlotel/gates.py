@@ -37,7 +37,7 @@ def number(value: Any) -> float:
     if kind is int:
         return _finite_float(value)
     if value is None:
-        raise Refused("none")
+        raise Refused("not_a_number")
     if isinstance(value, bool) or kind.__name__ in {"bool_", "bool"}:
         raise Refused("bool")
     if isinstance(value, (str, bytes, bytearray)):
@@ -85,13 +85,11 @@ def text(value: object) -> str:
     Raises:
         Refused: it has no text.
     """
-    if value is None:
-        raise Refused("none")
     try:
         plain = value if type(value) is str else str(value)
         return plain[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
     except Exception:  # noqa: BLE001 - a stranger's __str__ may raise anything
-        raise Refused("not_text") from None
+        raise Refused("text") from None
 
 
 def kind_of_nonfinite(value: float) -> str | None:

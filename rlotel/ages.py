@@ -1,0 +1,83 @@
+"""What grows while nothing happens: the ages of what is open and of what was last achieved.
+
+They are read when metrics are exported, by the exporting thread's own clock, since a run that hangs calls nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from rlotel.instruments import NONE, Attributes, Instruments
+from rlotel.phases import Interval, Loop
+from rlotel.semconv import attributes as attr
+from rlotel.semconv import metrics as m
+
+Readings = Iterable[tuple[float, Attributes]]
+
+
+class Ages:
+    """The open intervals, the last progress and the last durable checkpoints of one process."""
+
+    def __init__(self, instruments: Instruments, now: Callable[[], float]) -> None:
+        self._now = now
+        self.reset()
+        instruments.watch(m.LOOP_AGE, self._loops)
+        instruments.watch(m.PHASE_AGE, self._phases)
+        instruments.watch(m.PROGRESS_AGE, self._progress)
+        instruments.watch(m.CHECKPOINT_AGE, self._checkpoints)
+
+    def reset(self) -> None:
+        """Forget everything, as a forked child must."""
+        self._lock = threading.RLock()
+        self._open: dict[int, Interval] = {}
+        self._progressed: float | None = None
+        self._durable: dict[str, float] = {}
+
+    def begin(self, interval: Interval) -> None:
+        """An interval opens."""
+        with self._lock:
+            self._open[id(interval)] = interval
+
+    def end(self, interval: Interval) -> None:
+        """An interval closes."""
+        with self._lock:
+            self._open.pop(id(interval), None)
+
+    def progress(self) -> None:
+        """The run got further: it started, or finished a loop or a train step."""
+        self._progressed = self._now()
+
+    def durable(self, tier: str) -> None:
+        """A checkpoint of this tier can be restored from now on."""
+        with self._lock:
+            self._durable[tier] = self._now()
+
+    def latest_loop(self) -> Loop | None:
+        """The loop that was opened last and is still open, for work in threads that carry no context."""
+        with self._lock:
+            return next((one for one in reversed(self._open.values()) if isinstance(one, Loop)), None)
+
+    def _intervals(self) -> list[Interval]:
+        with self._lock:
+            return list(self._open.values())
+
+    def _loops(self) -> Readings:
+        started = [one.started for one in self._intervals() if isinstance(one, Loop)]
+        return [(self._now() - min(started), NONE)] if started else []
+
+    def _phases(self) -> Readings:
+        oldest: dict[str, float] = {}
+        for one in self._intervals():
+            if not isinstance(one, Loop):
+                oldest[one.name] = min(one.started, oldest.get(one.name, one.started))
+        now = self._now()
+        return [(now - started, {attr.PHASE_NAME.name: name}) for name, started in oldest.items()]
+
+    def _progress(self) -> Readings:
+        return [] if self._progressed is None else [(self._now() - self._progressed, NONE)]
+
+    def _checkpoints(self) -> Readings:
+        now = self._now()
+        with self._lock:
+            return [(now - saved, {attr.CHECKPOINT_TIER.name: tier}) for tier, saved in self._durable.items()]

@@ -1,0 +1,86 @@
+"""Putting something that begins and ends around every call of a function, whatever kind of function it is."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, Protocol
+
+
+class Brackets(AbstractContextManager[object], AbstractAsyncContextManager[object], Protocol):
+    """What is put around a call."""
+
+    def begin(self, *, current: bool) -> object:
+        """The call begins."""
+
+    def end(self, failure: BaseException | None) -> None:
+        """The call has ended."""
+
+
+New = Callable[[], Brackets]
+
+
+def decorated(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, with a new bracket around each call; results and exceptions are its own."""
+    if inspect.isasyncgenfunction(function):
+        return _asynchronous_generator(new, function)
+    if inspect.iscoroutinefunction(function):
+        return _coroutine(new, function)
+    if inspect.isgeneratorfunction(function):
+        return _generator(new, function)
+    return _plain(new, function)
+
+
+def _plain(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with new():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _coroutine(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        async with new():
+            return await function(*args, **kwargs)
+
+    return call
+
+
+# Generators are not made current: between two items the consumer's code runs, which is not part of them.
+
+
+def _generator(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bracket = new()
+        bracket.begin(current=False)
+        try:
+            result = yield from function(*args, **kwargs)
+        except BaseException as error:
+            bracket.end(error)
+            raise
+        bracket.end(None)
+        return result
+
+    return call
+
+
+def _asynchronous_generator(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        bracket = new()
+        bracket.begin(current=False)
+        try:
+            async for item in function(*args, **kwargs):
+                yield item
+        except BaseException as error:
+            bracket.end(error)
+            raise
+        bracket.end(None)
+
+    return call

@@ -1,0 +1,70 @@
+"""What follows from a loop as a whole, at its end: rates, idle share, ratios and MFU.
+
+A ratio is recorded only if both its parts were.
+"""
+
+from __future__ import annotations
+
+from rlotel.config import Config
+from rlotel.instruments import Instruments
+from rlotel.phases import Loop
+from rlotel.semconv import attributes as attr
+from rlotel.semconv import metrics as m
+from rlotel.words import IDLE, MODEL_PHASES, SAMPLE, TRAIN
+
+
+def record(loop: Loop, seconds: float, config: Config, instruments: Instruments) -> None:
+    """Record what a finished loop of `seconds` wall time implies."""
+    for name, share in loop.shares.seconds.items():
+        instruments.add(m.PHASE_TIME, share, {attr.PHASE_NAME.name: name})
+    if seconds > 0:
+        instruments.set(m.LOOP_IDLE_RATIO, min(loop.shares.seconds[IDLE] / seconds, 1.0))
+        _rates(loop, seconds, config, instruments)
+    _ratios(loop, instruments)
+    if config.gpus and config.peak_flops:
+        _mfu(loop, seconds, config.gpus * config.peak_flops, instruments)
+
+
+def _rates(loop: Loop, seconds: float, config: Config, instruments: Instruments) -> None:
+    counts = loop.counts
+    tokens = [counts[f"{SAMPLE}.{kind}"] for kind in _TOKENS if f"{SAMPLE}.{kind}" in counts]
+    if tokens:
+        instruments.set(m.TOKENS_RATE, sum(tokens) / seconds)
+        if config.gpus:
+            instruments.set(m.TOKENS_RATE_PER_GPU, sum(tokens) / seconds / config.gpus)
+    samples = counts.get(f"{SAMPLE}.samples")
+    if samples is not None:
+        instruments.set(m.SAMPLES_RATE, samples / seconds)
+        if config.gpus:
+            instruments.set(m.SAMPLES_RATE_PER_GPU, samples / seconds / config.gpus)
+
+
+_TOKENS = ("tokens", "prompt_tokens", "completion_tokens")
+
+
+def _ratios(loop: Loop, instruments: Instruments) -> None:
+    counts = loop.counts
+    samples = counts.get(f"{SAMPLE}.samples")
+    if samples:
+        for what, metric in (("truncated", m.SAMPLE_TRUNCATED_RATIO), ("aborted", m.SAMPLE_ABORTED_RATIO)):
+            if (part := counts.get(f"{SAMPLE}.{what}")) is not None:
+                instruments.set(metric, part / samples)
+    steps, step_seconds = counts.get(f"{SAMPLE}.steps"), counts.get(f"{SAMPLE}.step_seconds")
+    if steps and step_seconds is not None:
+        instruments.record(m.STEP_DURATION, step_seconds / steps)
+
+
+def _mfu(loop: Loop, seconds: float, peak: float, instruments: Instruments) -> None:
+    """MFU = model FLOPs / (time × GPUs × peak FLOP/s); `peak` is that of all GPUs together."""
+    for phase, metric in ((TRAIN, m.TRAIN_MFU), (SAMPLE, m.SAMPLE_MFU)):
+        flops, busy = loop.counts.get(f"{phase}.flops"), loop.seconds(phase)
+        if flops is not None and busy:
+            instruments.set(metric, flops / (busy * peak))
+            instruments.add(m.PHASE_FLOPS_CAPACITY, busy * peak, {attr.PHASE_NAME.name: phase})
+    computing = loop.worked() & MODEL_PHASES
+    known = [loop.counts.get(f"{phase}.flops") for phase in computing]
+    if computing and seconds > 0 and None not in known:
+        flops = sum(filter(None, known))
+        instruments.add(m.LOOP_FLOPS, flops)
+        instruments.add(m.LOOP_FLOPS_CAPACITY, seconds * peak)
+        instruments.set(m.LOOP_MFU, flops / (seconds * peak))

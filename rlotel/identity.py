@@ -1,0 +1,83 @@
+"""Who a point or a span speaks of: the run, its framework, algorithm, model and environment.
+
+Some of it is known only when the trainer starts, in code that the user did not write. So an identity collects
+until it is frozen, at the first loop or after a short wait, and never changes afterwards: a label that appears
+later would split every series in two.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from rlotel import gates
+from rlotel.config import Config
+from rlotel.semconv import attributes as attr
+
+CUSTOM = "custom"
+"""The `rl.system` of a loop that no known framework runs."""
+
+RUN_ID_VARIABLES = ("RAY_JOB_SUBMISSION_ID", "JOBSET_UID", "JOBSET_NAME", "SLURM_JOB_ID")
+"""What schedulers call the job, in the order they are believed, after the settings themselves."""
+
+_NAMES = {
+    "run_id": attr.RUN_ID.name,
+    "system": attr.SYSTEM.name,
+    "system_version": attr.SYSTEM_VERSION.name,
+    "algorithm": attr.ALGORITHM.name,
+    "model": attr.MODEL_NAME.name,
+    "environment": attr.ENVIRONMENT_NAME.name,
+    "environment_type": attr.ENVIRONMENT_TYPE.name,
+}
+
+
+class Identity:
+    """The identity of one process's telemetry; the user's settings win over what an integration finds."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+        self._given = {field: getattr(config, field) for field in _NAMES if getattr(config, field)}
+        self._given.setdefault("run_id", _job_id(environ) or secrets.token_hex(6))
+        self._found: dict[str, object] = {}
+        self._frozen: dict[str, str] | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, known from the start."""
+        return gates.text(self._given["run_id"])
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it can no longer change."""
+        return self._frozen is not None
+
+    def offer(self, **found: object) -> bool:
+        """Tell what a framework's configuration says; fields as in `Config`, None where unknown.
+
+        Returns:
+            False if it came too late to be used.
+        """
+        if unknown := found.keys() - _NAMES:
+            raise TypeError(f"no part of an identity: {', '.join(sorted(unknown))}")
+        if self._frozen is not None:
+            return False
+        self._found.update({field: value for field, value in found.items() if value not in (None, "")})
+        return True
+
+    def freeze(self) -> Mapping[str, str]:
+        """Settle it, once: the attributes for every point and for the Resource."""
+        if self._frozen is None:
+            known = {"system": CUSTOM, **self._found, **self._given}
+            self._frozen = {name: gates.text(known[field]) for field, name in _NAMES.items() if field in known}
+        return self._frozen
+
+
+def _job_id(environ: Mapping[str, str]) -> str | None:
+    return next((value for name in RUN_ID_VARIABLES if (value := environ.get(name))), None)
+
+
+def attempt(environ: Mapping[str, str]) -> int:
+    """How often the job was restarted before this process, as its launcher counts; 0 where nobody counts."""
+    for name in ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT", "JOBSET_RESTART_ATTEMPT"):
+        if (value := environ.get(name, "")).isdigit():
+            return int(value)
+    return 0

@@ -1,0 +1,165 @@
+"""Loops and phases while they are open, and what is recorded of them when they end.
+
+One observation of a duration is one (loop, phase, attributes): the wall-clock union of its intervals in this
+process, however often the phase is entered again, nested in itself or open in several threads at once. Every
+interval still has a span of its own, up to `MOST_SPANS` a loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from opentelemetry.trace import Span
+
+from rlotel.instruments import Value
+from rlotel.shares import Shares
+from rlotel.words import IDLE, LOOP, Word
+
+MOST_SPANS = 128
+"""Spans one loop may have of phases with the same name; further ones only count towards its duration."""
+
+Key = tuple[tuple[str, Value], ...]
+
+
+def error_type(error: BaseException | None) -> str | None:
+    """The value of `error.type`, or None if nothing failed. Never the message: it may hold a prompt."""
+    if error is None or isinstance(error, GeneratorExit):
+        return None
+    if isinstance(error, SystemExit) and error.code in (None, 0):
+        return None
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+@dataclass(eq=False)
+class Interval:
+    """One stretch of time that is open: a loop, or one interval of a phase."""
+
+    name: str
+    started: float
+    started_ns: int
+    span: Span | None = None
+    loop: Loop | None = None
+    ended: bool = False
+    error: str | None = None
+
+
+@dataclass(eq=False)
+class Phase(Interval):
+    """One interval of a phase."""
+
+    word: Word = field(kw_only=True)
+    metric_attributes: Mapping[str, Value] = field(kw_only=True)
+    results: dict[str, str | bool | int | float] = field(kw_only=True)
+    """Its span's attributes: those known as it begins, and what `add()` brings until it ends."""
+    waits: bool = False
+    inside: Interval | None = None
+    bytes: float | None = None
+
+
+@dataclass
+class Union:
+    """The wall-clock union of one phase's intervals in one loop."""
+
+    phase: Phase
+    open: int = 0
+    since: float = 0.0
+    seconds: float = 0.0
+    error: str | None = None
+
+    def begin(self, now: float) -> None:
+        """One more interval opens."""
+        if self.open == 0:
+            self.since = now
+        self.open += 1
+
+    def end(self, now: float, error: str | None) -> None:
+        """An interval closes; a failure of any of them is a failure of the observation."""
+        self.open -= 1
+        self.error = error or self.error
+        if self.open == 0:
+            self.seconds += now - self.since
+
+
+class Loop(Interval):
+    """One iteration: its phases add up here and are recorded when it, and the last of them, has ended.
+
+    `observe` gets each finished union, in the thread that ends it.
+    """
+
+    def __init__(self, iteration: int, started: float, started_ns: int, observe: Callable[[Union], None]) -> None:
+        super().__init__(LOOP, started, started_ns)
+        self.iteration = iteration
+        self.counts: dict[str, float] = {}
+        """What `add()` was told in this loop, by phase and keyword: `sample.tokens`, `train.flops`, …"""
+        self.shares = Shares(started)
+        self.spans: dict[str, int] = {}
+        self._observe = observe
+        self._unions: dict[tuple[str, Key], Union] = {}
+        self._work: dict[str, Union] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, phase: Phase) -> None:
+        """A phase opens in this loop."""
+        inside = phase.inside if phase.inside is not self else None
+        with self._lock:
+            for union in self._unions_of(phase):
+                union.begin(phase.started)
+            if not self.ended:
+                owner = IDLE if phase.waits else phase.name
+                self.shares.begin(id(phase), owner, None if inside is None else id(inside), phase.started)
+
+    def end(self, phase: Phase, now: float) -> None:
+        """A phase closes. One that outlives its loop is observed now, whole."""
+        with self._lock:
+            for union in self._unions_of(phase):
+                union.end(now, phase.error)
+            if not self.ended:
+                self.shares.end(id(phase), now)
+                return
+            finished = self._finished()
+        for union in finished:
+            self._observe(union)
+
+    def close(self, now: float) -> None:
+        """The iteration is over: observe every phase that is."""
+        with self._lock:
+            self.ended = True
+            self.shares.close(now)
+            finished = self._finished()
+        for union in finished:
+            self._observe(union)
+
+    def _unions_of(self, phase: Phase) -> list[Union]:
+        """The union that is observed, and, for work, that of all intervals of the name."""
+        unions = [self._unions.setdefault((phase.name, tuple(phase.metric_attributes.items())), Union(phase))]
+        if not phase.waits:
+            unions.append(self._work.setdefault(phase.name, Union(phase)))
+        return unions
+
+    def _finished(self) -> list[Union]:
+        keys = [key for key, union in self._unions.items() if union.open == 0]
+        return [self._unions.pop(key) for key in keys]
+
+    def count(self, what: str, amount: float) -> None:
+        """Add to a count of this loop."""
+        with self._lock:
+            self.counts[what] = self.counts.get(what, 0.0) + amount
+
+    def may_have_span(self, name: str) -> bool:
+        """Whether one more span of this phase is worth its cost; counts it if so."""
+        with self._lock:
+            self.spans[name] = self.spans.get(name, 0) + 1
+            return self.spans[name] <= MOST_SPANS
+
+    def seconds(self, name: str) -> float | None:
+        """Seconds in which a phase was open and not waiting, whatever its role; None if it never was."""
+        with self._lock:
+            return work.seconds if (work := self._work.get(name)) else None
+
+    def worked(self) -> frozenset[str]:
+        """The names of the phases that were open and not waiting."""
+        with self._lock:
+            return frozenset(self._work)

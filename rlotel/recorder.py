@@ -1,0 +1,258 @@
+"""What happens in a run is told to the recorder: loops and phases that begin and end, counts and values.
+
+It is what the public calls and every integration talk to. Nothing here raises into its caller, does I/O or waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from rlotel import context, derived, gates
+from rlotel.ages import Ages
+from rlotel.clock import Clock
+from rlotel.config import Config
+from rlotel.errors import Faults, contained
+from rlotel.identity import Identity
+from rlotel.instruments import NONE, Attributes, Instruments, Value
+from rlotel.phases import Interval, Loop, Phase, Union, error_type
+from rlotel.semconv import attributes as attr
+from rlotel.semconv import metrics as m
+from rlotel.semconv.types import Metric
+from rlotel.tracing import Tracing
+from rlotel.words import ANY_LOOP_COUNTS, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
+
+log = logging.getLogger("rlotel")
+
+MOST_NAMES = 64
+"""Different phase names in one process; further ones are reported as `_OTHER`."""
+OTHER_NAME = "_OTHER"
+
+SpanValue = str | bool | int | float
+
+
+class Recorder:
+    """The recording half of a session; safe in any thread.
+
+    Args:
+        config: the session's settings.
+        identity: who the telemetry speaks of; the first loop freezes it.
+        instruments: where metrics go.
+        tracing: where spans go.
+        faults: where our own errors go.
+        clock: what durations and timestamps are read from.
+        freeze: called as a loop begins: with the first, identity is settled and exporting starts.
+        stir: called as a phase begins: a process that had nothing to say so far has something now.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        identity: Identity,
+        instruments: Instruments,
+        tracing: Tracing,
+        faults: Faults,
+        clock: Clock,
+        freeze: Callable[[], None],
+        stir: Callable[[], None],
+    ) -> None:
+        self.config = config
+        self.identity = identity
+        self.instruments = instruments
+        self.faults = faults
+        self._tracing = tracing
+        self._clock = clock
+        self._freeze = freeze
+        self._stir = stir
+        self._names: set[str] = set()
+        self.ages = Ages(instruments, lambda: self._clock.monotonic())
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what is open and done, as a forked child must."""
+        self.ages.reset()
+        self._iteration: int | None = None
+        self._rollbacks = 0
+
+    @contained
+    def identify(self, **found: object) -> None:
+        """Tell what a framework's configuration says of the run; see `Identity.offer`."""
+        if not self.identity.offer(**found):
+            log.debug("identity came after the first loop and is not used: %s", sorted(found))
+
+    @contained
+    def open_loop(self, iteration: int | None = None) -> Loop:
+        """An iteration begins. Without a number it is the one after the last."""
+        self._freeze()
+        number = self._count_iteration(iteration)
+        loop = Loop(number, self._clock.monotonic(), self._clock.wall_ns(), self._observe)
+        self._tracing.begin_loop(loop, self._rollbacks)
+        self.ages.begin(loop)
+        return loop
+
+    @contained
+    def close_loop(self, loop: Loop, error: BaseException | None = None) -> None:
+        """An iteration ends; what follows from it as a whole is recorded."""
+        if loop.ended:
+            return
+        now = self._clock.monotonic()
+        seconds = now - loop.started
+        loop.error = error_type(error)
+        self.ages.end(loop)
+        loop.close(now)
+        self._record_duration(m.LOOP_DURATION, LOOP, seconds, NONE, loop.error)
+        with self.faults.contain("what follows from a loop"):
+            derived.record(loop, seconds, self.config, self.instruments)
+        self.instruments.loop_finished()
+        self.ages.progress()
+        self._tracing.end(loop, loop.started_ns + int(seconds * 1e9))
+
+    @contained
+    def open_phase(
+        self,
+        name: str,
+        metric_attributes: Mapping[str, Value | None] = NONE,
+        span_attributes: Mapping[str, SpanValue | None] = NONE,
+        *,
+        waits: bool = False,
+        inside: Interval | None = None,
+    ) -> Phase:
+        """A phase begins.
+
+        Args:
+            name: one of the five, `checkpoint`, or any other word, which becomes `rl.phase.name`.
+            metric_attributes: for its duration and its span; None is left out.
+            span_attributes: for its span only (batch sizes, counts); None is left out.
+            waits: whether the trainer only stands waiting meanwhile, which is idle time.
+            inside: the loop or phase it belongs to, where the caller knows better than the context.
+        """
+        self._stir()
+        word = WORDS.get(name, OTHER)
+        attributes = {key: _legal(value) for key, value in metric_attributes.items() if value is not None}
+        if word.named:
+            name = self._legal_name(name)
+            attributes[attr.PHASE_NAME.name] = name
+        around = inside or self._around()
+        loop = around if isinstance(around, Loop) else around.loop if around else None
+        phase = Phase(
+            name,
+            self._clock.monotonic(),
+            self._clock.wall_ns(),
+            loop=loop,
+            word=word,
+            metric_attributes=attributes,
+            results={**{key: v for key, v in span_attributes.items() if v is not None}, **attributes},
+            waits=waits,
+            inside=loop if around is None or around.ended else around,
+        )
+        if loop is not None:
+            loop.begin(phase)
+        self._tracing.begin_phase(phase)
+        self.ages.begin(phase)
+        return phase
+
+    @contained
+    def close_phase(self, phase: Phase, error: BaseException | None = None) -> None:
+        """A phase ends. Outside of any loop it is observed at once, else with its loop."""
+        if phase.ended:
+            return
+        now = self._clock.monotonic()
+        seconds = now - phase.started
+        phase.ended = True
+        phase.error = error_type(error)
+        self.ages.end(phase)
+        if phase.loop is None:
+            self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
+        else:
+            phase.loop.end(phase, now)
+        if phase.name == TRAIN and not phase.error:
+            self.ages.progress()
+        if phase.word.size is not None and phase.bytes is not None:
+            self.instruments.record(phase.word.size, phase.bytes, phase.metric_attributes)
+            if phase.word.size_on_span is not None:
+                phase.results[phase.word.size_on_span.name] = int(phase.bytes)
+        self._tracing.end(phase, phase.started_ns + int(seconds * 1e9))
+
+    @contained
+    def add(self, phase: Phase, **counts: object) -> None:
+        """Count what a phase did: a counter of its own, a number of its loop, or both; None is left out."""
+        for what, value in counts.items():
+            if value is not None and (amount := self.instruments.amount(what, value)) is not None:
+                self._count(phase, what, amount)
+
+    def _count(self, phase: Phase, what: str, amount: float) -> None:
+        counter = phase.word.counters.get(what)
+        if counter is not None:
+            self.instruments.add(counter[0], amount, counter[1])
+        elif what == "bytes" and phase.word.size is not None:
+            phase.bytes = (phase.bytes or 0.0) + amount
+            return
+        elif what not in (others := LOOP_COUNTS.get(phase.name, ANY_LOOP_COUNTS)):
+            known = ", ".join(sorted({*phase.word.counters, *others, *(["bytes"] if phase.word.size else [])}))
+            raise TypeError(f"{phase.name} does not count {what}; it counts {known}")
+        if what == FLOPS:
+            self.instruments.add(
+                m.PHASE_FLOPS, amount, {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name}
+            )
+        if phase.loop is not None:
+            phase.loop.count(f"{phase.name}.{what}", amount)
+        if phase.name == TRAIN and what == "steps":
+            self.ages.progress()
+
+    @contained
+    def set(self, metric: Metric, value: object, attributes: Attributes = NONE) -> None:
+        """Set a gauge of the model."""
+        self.instruments.set(metric, value, attributes)
+
+    @contained
+    def saved(self, tier: str, step: int | None) -> None:
+        """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
+        self.ages.durable(tier)
+        if step is not None:
+            self.instruments.set(m.CHECKPOINT_STEP, step, {attr.CHECKPOINT_TIER.name: tier})
+
+    def _observe(self, union: Union) -> None:
+        phase = union.phase
+        self._record_duration(phase.word.duration, phase.name, union.seconds, phase.metric_attributes, union.error)
+
+    def _record_duration(
+        self, metric: Metric, name: str, seconds: float, attributes: Attributes, error: str | None
+    ) -> None:
+        if error is not None:
+            attributes = {**attributes, attr.ERROR_TYPE.name: error}
+            self.instruments.add(m.PHASE_FAILURES, 1, {attr.PHASE_NAME.name: name})
+        self.instruments.record(metric, seconds, attributes)
+
+    def _count_iteration(self, iteration: int | None) -> int:
+        """The number of this loop. One that goes back, with no other loop open, is a restart from a checkpoint."""
+        last = self._iteration
+        number = int(iteration) if iteration is not None else 0 if last is None else last + 1
+        if last is not None and number <= last and self.ages.latest_loop() is None:
+            self._rollbacks += 1
+            self.instruments.add(m.RESTARTS, 1, {attr.RESTART_REASON.name: attr.RestartReason.UNKNOWN.value})
+        self._iteration = number
+        return number
+
+    def _around(self) -> Interval | None:
+        """What a phase that begins here is inside of.
+
+        A thread that outlives the loop it was started in still carries that one: it works for the present one now.
+        """
+        here = context.current()
+        if here is not None:
+            loop = here if isinstance(here, Loop) else here.loop
+            if loop is not None and not loop.ended:
+                return here
+        return self.ages.latest_loop()
+
+    def _legal_name(self, name: str) -> str:
+        name = gates.text(name)
+        if name in self._names or len(self._names) < MOST_NAMES:
+            self._names.add(name)
+            return name
+        self.instruments.refuse(attr.PHASE_NAME.name, "cardinality")
+        return OTHER_NAME
+
+
+def _legal(value: Value) -> Value:
+    return value if isinstance(value, bool) else gates.text(value)
