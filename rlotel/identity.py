@@ -12,13 +12,14 @@ from collections.abc import Mapping
 
 from rlotel import gates
 from rlotel.config import Config
+from rlotel.resource import ray_submission_id
 from rlotel.semconv import attributes as attr
 
 CUSTOM = "custom"
 """The `rl.system` of a loop that no known framework runs."""
 
-RUN_ID_VARIABLES = ("RAY_JOB_SUBMISSION_ID", "JOBSET_UID", "JOBSET_NAME", "SLURM_JOB_ID")
-"""What schedulers call the job, in the order they are believed, after the settings themselves."""
+RUN_ID_VARIABLES = ("JOBSET_UID", "JOBSET_NAME", "SLURM_JOB_ID")
+"""What schedulers call the job, in the order they are believed, after the settings and Ray."""
 
 _NAMES = {
     "run_id": attr.RUN_ID.name,
@@ -72,6 +73,8 @@ class Identity:
 
 
 def _job_id(environ: Mapping[str, str]) -> str | None:
+    if submission := ray_submission_id(environ):
+        return submission
     return next((value for name in RUN_ID_VARIABLES if (value := environ.get(name))), None)
 
 

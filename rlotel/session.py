@@ -78,8 +78,14 @@ class Session:
         self._freezing = threading.RLock()
         self._providers: Providers | None = None
         self._started = False
+        self._child = False
         self._lifetime = Lifetime(
-            finish=self._finish, on_fork_child=self._forked, freeze=self._freeze, freeze_after=IDENTITY_WAIT
+            finish=self._finish,
+            preempted=self._preempted,
+            on_fork_child=self._forked,
+            freeze=self._freeze,
+            freeze_after=IDENTITY_WAIT,
+            faults=self.faults,
         )
 
     @property
@@ -117,14 +123,13 @@ class Session:
         if self.launcher:
             self.patches.set_item(os.environ, ATTEMPT, self.tracing.attempt)
             self.patches.set_item(os.environ, "RLOTEL_RUN_ID", self.run_id)
-        self._lifetime.start()
-        self._started = self.launcher
+            self._stir()
 
     def end(self, state: str | None) -> None:
         """Undo, export one last time and stop; bounded."""
         self.patches.undo()
         self._lifetime.stop()
-        self._finish(state)
+        self._finish(state or attr.RunState.COMPLETED.value, EXIT_BOUND)
         self.instruments.unbind()
         self.tracing.reset()
 
@@ -132,10 +137,14 @@ class Session:
         """A worker that had nothing to say has something now: its identity is settled after the same wait."""
         if not self._started:
             self._started = True
-            self._lifetime.stir()
+            if self._child:
+                self._lifetime.stir()
+            else:
+                self._lifetime.start()
 
     def _loop_begins(self) -> None:
         if self._providers is None:
+            self._stir()
             self._freeze(loop=True)
 
     def _freeze(self, *, loop: bool = False) -> None:
@@ -143,8 +152,7 @@ class Session:
         with self._freezing, self.faults.contain("start of exporting"):
             if self._providers is not None or not (self._started or loop):
                 return
-            self._started = True
-            identity: Attributes = dict(self.identity.freeze())
+            identity = self.identity.freeze()
             found = resource.build(self.config, identity, self._facts.get(), self._environ)
             self._providers = self._factory(found, Delivery(self.instruments.add))
             self._zeros(loop)
@@ -169,17 +177,25 @@ class Session:
             self.instruments.start_at_zero("loop")
             self.recorder.ages.progress()
 
-    def _finish(self, state: str | None) -> None:
+    def _finish(self, state: str, seconds: float) -> None:
         """Say how the run ended and export it. In the lifetime's thread, or that of `uninstrument()`."""
-        self._state = state or attr.RunState.COMPLETED.value
+        self._state = state
         self._freeze()
         if self._providers is not None:
-            self._providers.close(EXIT_BOUND)
+            self._providers.close(seconds)
+
+    def _preempted(self, seconds: float) -> None:
+        """SIGTERM came, and a handler of the user's decides what follows: export before it does."""
+        self._state = attr.RunState.PREEMPTED.value
+        self._freeze()
+        if self._providers is not None:
+            self._providers.flush(seconds)
 
     def _forked(self) -> None:
         """In a forked child: everything counted so far is the parent's to report."""
         self.launcher = False
         self._started = False
+        self._child = True
         self._providers = None
         self._freezing = threading.RLock()
         self.instruments.reset()
