@@ -1,0 +1,193 @@
+"""The OpenTelemetry Resource: what the environment tells about this process, its host, cluster, job and cloud.
+
+Who wins, from weak to strong: what is found here, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`, the setting
+`location`, the identity of the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from opentelemetry.sdk.resources import Resource
+
+from rlotel.config import Config
+from rlotel.metadata_server import gcp_facts, on_google_cloud
+from rlotel.semconv import attributes as attr
+
+Attributes = dict[str, "str | int"]
+
+SERVICE_NAME = "rl-training"
+"""The `service.name` where nobody gave one: the same for all processes and frameworks of a run, so that a trace
+is not torn into several services."""
+
+GCP_WAIT = 0.5
+"""Seconds that `Facts.get` waits for Google's metadata server, which mostly answered long before."""
+
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+_INSTANCE = "service.instance.id"
+_LOCATION = "location"
+_SERVICE = "service.name"
+
+# Variables that mean what they say wherever they are set; of several the first that is set.
+_EVERYWHERE: Mapping[str, tuple[str, ...]] = {
+    "k8s.pod.name": ("K8S_POD_NAME",),
+    "k8s.pod.uid": ("K8S_POD_UID",),
+    "k8s.namespace.name": ("K8S_NAMESPACE_NAME", "K8S_NAMESPACE"),
+    "k8s.node.name": ("K8S_NODE_NAME",),
+    "k8s.container.name": ("K8S_CONTAINER_NAME",),
+    "k8s.cluster.name": ("K8S_CLUSTER_NAME",),
+    "k8s.jobset.name": ("JOBSET_NAME",),
+    "ray.job.id": ("RAY_JOB_ID",),
+    "ray.node.id": ("RAY_NODE_ID",),
+    "ray.cluster.name": ("RAY_CLUSTER_NAME",),
+    "slurm.job.id": ("SLURM_JOB_ID", "SLURM_JOBID"),
+    "slurm.node.name": ("SLURMD_NODENAME",),
+}
+
+# The downward API has no fixed names; these are what manifests call them, but elsewhere (a Jenkins agent has a
+# NODE_NAME) they mean something else. KubeRay sets the RAY_ ones. The host name is not taken for the pod's: it
+# is the node's in a pod on the host's network, and lacks the random end in an indexed Job, the two shapes that
+# GPU training has on Kubernetes.
+_IN_KUBERNETES: Mapping[str, tuple[str, ...]] = {
+    "k8s.pod.name": ("POD_NAME", "MY_POD_NAME", "RAY_CLOUD_INSTANCE_ID"),
+    "k8s.pod.uid": ("POD_UID", "MY_POD_UID"),
+    "k8s.namespace.name": ("POD_NAMESPACE", "NAMESPACE", "MY_POD_NAMESPACE", "RAY_CLUSTER_NAMESPACE"),
+    "k8s.node.name": ("NODE_NAME", "MY_NODE_NAME"),
+    "k8s.container.name": ("CONTAINER_NAME",),
+    "k8s.cluster.name": ("CLUSTER_NAME",),
+}
+
+_NUMBERS: Mapping[str, str] = {
+    attr.WORKER_RANK.name: "RANK",
+    "torch.distributed.world_size": "WORLD_SIZE",
+    "torch.distributed.local_rank": "LOCAL_RANK",
+    "slurm.procid": "SLURM_PROCID",
+    "k8s.job.completion_index": "JOB_COMPLETION_INDEX",
+}
+
+
+def process_facts(
+    config: Config, environ: Mapping[str, str], *, namespace_file: Path = NAMESPACE_FILE
+) -> Attributes:
+    """What is known of this process without asking anyone. Asks no network; a fact that is not known is absent.
+
+    `service.instance.id` is another one at every call, also where `OTEL_RESOURCE_ATTRIBUTES` has one: children
+    and Ray workers inherit that variable, and two processes with one id write the same series. Such an id is
+    kept as the beginning.
+
+    Args:
+        config: the settings.
+        environ: the process's environment.
+        namespace_file: where Kubernetes puts the namespace of a pod.
+    """
+    given = given_attributes(environ)
+    own = str(uuid.uuid4())  # from os.urandom; Python's global generator belongs to the training
+    facts: Attributes = {
+        _INSTANCE: f"{given[_INSTANCE]}-{own[:8]}" if given.get(_INSTANCE) else own,
+        "host.name": socket.gethostname(),
+        "process.pid": os.getpid(),
+    }
+    tables = [_EVERYWHERE]
+    if environ.get("KUBERNETES_SERVICE_HOST"):
+        tables.append(_IN_KUBERNETES)
+    for table in tables:
+        for name, variables in table.items():
+            if value := next(filter(None, map(environ.get, variables)), None):
+                facts.setdefault(name, value)
+    if "k8s.namespace.name" not in facts and (namespace := _first_line(namespace_file)):
+        facts["k8s.namespace.name"] = namespace
+    if config.location:
+        facts[_LOCATION] = config.location
+    if submission := ray_submission_id(environ):
+        facts["ray.job.submission_id"] = submission
+    for name, variable in _NUMBERS.items():
+        if (value := environ.get(variable, "")).isdecimal():
+            facts[name] = int(value)
+    return facts
+
+
+def ray_submission_id(environ: Mapping[str, str]) -> str | None:
+    """The id of a job that was started by `ray job submit`, as Ray tells the driver."""
+    try:
+        metadata = json.loads(environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}"))["metadata"]
+        submission = metadata["job_submission_id"]
+    except (ValueError, LookupError, TypeError):
+        submission = environ.get("RAY_JOB_SUBMISSION_ID")
+    return str(submission) if submission else None
+
+
+def given_attributes(environ: Mapping[str, str]) -> dict[str, str]:
+    """The attributes that the user gave by `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`."""
+    given = {}
+    for item in environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","):
+        key, equals, value = item.partition("=")
+        if equals and key.strip():
+            given[key.strip()] = unquote(value.strip())
+    if name := environ.get("OTEL_SERVICE_NAME"):
+        given[_SERVICE] = name
+    return given
+
+
+def build(
+    config: Config, identity: Mapping[str, str], facts: Mapping[str, str | int], environ: Mapping[str, str]
+) -> Resource:
+    """The Resource of everything that this process sends.
+
+    Args:
+        config: the settings.
+        identity: the attributes that name the run; they win over all.
+        facts: from `process_facts` and `gcp_facts`.
+        environ: the environment that the user's own attributes are read from.
+    """
+    given = given_attributes(environ)
+    # Of these two the facts say more: the id was made unique, the location is a setting.
+    for name in (_INSTANCE, _LOCATION) if config.location else (_INSTANCE,):
+        if name in facts:
+            given.pop(name, None)
+    attributes: Attributes = {_SERVICE: SERVICE_NAME, **facts, **given, **identity}
+    # The SDK's own comes first: telemetry.sdk.*, and what OTEL_EXPERIMENTAL_RESOURCE_DETECTORS asks for.
+    return Resource.create({name: value for name, value in attributes.items() if value != ""})
+
+
+class Facts:
+    """What a process knows of where it runs: its environment's facts at once, Google Cloud's a little later."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+        self._config = config
+        self._environ = environ
+        self._google: Mapping[str, str] = {}
+        self._asking: threading.Thread | None = None
+        self._pid = 0
+        self._process: Attributes = {}
+
+    def start(self) -> None:
+        """Begin to ask the metadata server. No thread is started where it is clear that there is none."""
+        if on_google_cloud(self._environ):
+            self._asking = threading.Thread(target=self._ask, name="rlotel-metadata", daemon=True)
+            self._asking.start()
+
+    def get(self) -> Attributes:
+        """All that is known now: the same `service.instance.id` each time, a new one in a forked child."""
+        if self._pid != os.getpid():
+            self._pid, self._process = os.getpid(), process_facts(self._config, self._environ)
+        if self._asking is not None:
+            self._asking.join(GCP_WAIT)
+        return {**self._google, **self._process}
+
+    def _ask(self) -> None:
+        self._google = gcp_facts(self._environ)
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").partition("\n")[0].strip()
+    except (OSError, ValueError):
+        return ""
