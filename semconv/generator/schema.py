@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 TEXT = {"type": "string", "minLength": 1}
-NAME = {"type": "string", "pattern": r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"}
 STABILITY = {"enum": ["development", "alpha", "beta", "release_candidate", "stable"]}
 ORIGINS = ["proposal", "google_dashboard", "nemo_rl", "opentelemetry", "rlotel"]
 SIGNALS = ["latency", "traffic", "errors", "saturation", "run", "rlotel"]
@@ -22,7 +21,7 @@ def schema(files: dict[str, Any], buckets: Iterable[str]) -> dict[str, Any]:
     """The schema of these files, which lists the attributes they define and the bucket sets there are."""
     attributes = sorted(_defined(files))
     uses = {"type": "array", "items": {"$ref": "#/$defs/use"}}
-    common = {"id": NAME, "type": TEXT, "stability": STABILITY, "brief": TEXT, "note": TEXT, "attributes": uses}
+    common = {"id": TEXT, "type": TEXT, "stability": STABILITY, "brief": TEXT, "note": TEXT, "attributes": uses}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A file of rlotel's semantic model",
@@ -42,7 +41,7 @@ def schema(files: dict[str, Any], buckets: Iterable[str]) -> dict[str, Any]:
                 ["id", "type", "display_name", "brief", "attributes"],
             ),
             "uses": _closed(
-                {"id": NAME, "type": TEXT, "brief": TEXT, "extends": NAME, "attributes": uses},
+                {"id": TEXT, "type": TEXT, "brief": TEXT, "extends": TEXT, "attributes": uses},
                 ["id", "type", "brief", "attributes"],
             ),
             "metric": _metric(common, sorted(buckets)),
@@ -144,10 +143,10 @@ def _metric(common: dict[str, Any], buckets: list[str]) -> dict[str, Any]:
     return _closed(
         {
             **common,
-            "metric_name": NAME,
+            "metric_name": TEXT,
             "instrument": {"enum": ["counter", "updowncounter", "gauge", "histogram"]},
             "unit": {"type": "string"},
-            "extends": NAME,
+            "extends": TEXT,
             "annotations": ours,
         },
         ["id", "type", "metric_name", "instrument", "unit", "stability", "brief", "extends", "annotations"],
@@ -169,7 +168,7 @@ def _definition() -> dict[str, Any]:
     ours = _ours({"closed": {"type": "boolean"}, "origin": {"enum": ORIGINS}})
     return _closed(
         {
-            "id": NAME,
+            "id": TEXT,
             "type": {"oneOf": [{"enum": ["string", "int", "double", "boolean"]}, members]},
             "stability": STABILITY,
             "brief": TEXT,
