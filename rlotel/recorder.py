@@ -74,6 +74,10 @@ class Recorder:
         self._iteration: int | None = None
         self._rollbacks = 0
 
+    def now(self) -> float:
+        """The moment, in seconds, as `at` takes it."""
+        return self._clock.monotonic()
+
     @contained
     def identify(self, **found: object) -> None:
         """Tell what a framework's configuration says of the run; see `Identity.offer`."""
@@ -81,21 +85,24 @@ class Recorder:
             log.debug("identity came after the first loop and is not used: %s", sorted(found))
 
     @contained
-    def open_loop(self, iteration: int | None = None) -> Loop:
-        """An iteration begins. Without a number it is the one after the last."""
+    def open_loop(self, iteration: int | None = None, *, at: float | None = None) -> Loop:
+        """An iteration begins, or began `at` an earlier `now()`. Without a number it is the one after the last."""
         self._freeze()
         number = self._count_iteration(iteration)
-        loop = Loop(number, self._clock.monotonic(), self._clock.wall_ns(), self._observe)
+        loop = Loop(number, *self._when(at), self._observe)
         self._tracing.begin_loop(loop, self._rollbacks)
         self.ages.begin(loop)
         return loop
 
     @contained
-    def close_loop(self, loop: Loop, error: BaseException | None = None) -> None:
-        """An iteration ends; what follows from it as a whole is recorded."""
+    def close_loop(self, loop: Loop, error: BaseException | None = None, *, at: float | None = None) -> None:
+        """An iteration ends, or ended `at` an earlier `now()`; what follows from it as a whole is recorded.
+
+        A framework that tells what it counted only after an iteration is closed then, with the time it ended.
+        """
         if loop.ended:
             return
-        now = self._clock.monotonic()
+        now, _ = self._when(at)
         seconds = now - loop.started
         loop.error = error_type(error)
         self.ages.end(loop)
@@ -116,8 +123,9 @@ class Recorder:
         *,
         waits: bool = False,
         inside: Interval | None = None,
+        at: float | None = None,
     ) -> Phase:
-        """A phase begins.
+        """A phase begins, or began `at` an earlier `now()`.
 
         Args:
             name: one of the five, `checkpoint`, or any other word, which becomes `rl.phase.name`.
@@ -125,6 +133,7 @@ class Recorder:
             span_attributes: for its span only (batch sizes, counts); None is left out.
             waits: whether the trainer only stands waiting meanwhile, which is idle time.
             inside: the loop or phase it belongs to, where the caller knows better than the context.
+            at: when it began, if not now.
         """
         self._stir()
         word = WORDS.get(name, OTHER)
@@ -136,8 +145,7 @@ class Recorder:
         loop = around if isinstance(around, Loop) else around.loop if around else None
         phase = Phase(
             name,
-            self._clock.monotonic(),
-            self._clock.wall_ns(),
+            *self._when(at),
             loop=loop,
             word=word,
             metric_attributes=attributes,
@@ -152,11 +160,11 @@ class Recorder:
         return phase
 
     @contained
-    def close_phase(self, phase: Phase, error: BaseException | None = None) -> None:
-        """A phase ends. Outside of any loop it is observed at once, else with its loop."""
+    def close_phase(self, phase: Phase, error: BaseException | None = None, *, at: float | None = None) -> None:
+        """A phase ends, or ended `at` an earlier `now()`. Outside of any loop it is observed at once, else with its loop."""
         if phase.ended:
             return
-        now = self._clock.monotonic()
+        now, _ = self._when(at)
         seconds = now - phase.started
         phase.ended = True
         phase.error = error_type(error)
@@ -210,6 +218,10 @@ class Recorder:
         self.ages.durable(tier)
         if step is not None:
             self.instruments.set(m.CHECKPOINT_STEP, step, {attr.CHECKPOINT_TIER.name: tier})
+
+    def _when(self, at: float | None) -> tuple[float, int]:
+        now, wall_ns = self._clock.monotonic(), self._clock.wall_ns()
+        return (now, wall_ns) if at is None else (at, wall_ns - int((now - at) * 1e9))
 
     def _observe(self, union: Union) -> None:
         phase = union.phase
