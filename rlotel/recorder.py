@@ -161,7 +161,7 @@ class Recorder:
 
     @contained
     def close_phase(self, phase: Phase, error: BaseException | None = None, *, at: float | None = None) -> None:
-        """A phase ends, or ended `at` an earlier `now()`. Outside of any loop it is observed at once, else with its loop."""
+        """A phase ends, or ended `at` an earlier `now()`; it is observed with its loop, or at once outside of one."""
         if phase.ended:
             return
         now, _ = self._when(at)

@@ -146,6 +146,7 @@ def captured(environ: Mapping[str, str] | None = None, **settings: Any) -> Itera
     config = resolve({"run_id": "test", **settings}, environ)
     opened = session.open_session(config, environ, seen.clock, seen.providers)
     seen.session = opened
+    opened.tracing.attempt = "test"  # so that the trace ids are the same at every run
     count = opened.faults.on_fault
 
     def keep(place: str, error: Exception) -> None:
