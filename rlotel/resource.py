@@ -7,6 +7,7 @@ Who wins, from weak to strong: what is found here, `OTEL_RESOURCE_ATTRIBUTES` an
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -16,25 +17,34 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.version import __version__ as sdk_version
+from opentelemetry.util.types import AttributeValue
 
 from rlotel.config import Config
 from rlotel.metadata_server import gcp_facts, on_google_cloud
 from rlotel.semconv import attributes as attr
 
-Attributes = dict[str, "str | int"]
+log = logging.getLogger("rlotel")
+
+DETECTORS = "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS"
 
 SERVICE_NAME = "rl-training"
 """The `service.name` where nobody gave one: the same for all processes and frameworks of a run, so that a trace
 is not torn into several services."""
 
-GCP_WAIT = 0.5
-"""Seconds that `Facts.get` waits for Google's metadata server, which mostly answered long before."""
+ANSWER_WAIT = 0.5
+"""Seconds that `Facts.get` waits for what was asked for; it was mostly answered long before."""
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _INSTANCE = "service.instance.id"
 _LOCATION = "location"
 _SERVICE = "service.name"
+_SDK: Mapping[str, AttributeValue] = {
+    "telemetry.sdk.language": "python",
+    "telemetry.sdk.name": "opentelemetry",
+    "telemetry.sdk.version": sdk_version,
+}
 
 # Variables that mean what they say wherever they are set; of several the first that is set.
 _EVERYWHERE: Mapping[str, tuple[str, ...]] = {
@@ -76,7 +86,7 @@ _NUMBERS: Mapping[str, str] = {
 
 def process_facts(
     config: Config, environ: Mapping[str, str], *, namespace_file: Path = NAMESPACE_FILE
-) -> Attributes:
+) -> dict[str, AttributeValue]:
     """What is known of this process without asking anyone. Asks no network; a fact that is not known is absent.
 
     `service.instance.id` is another one at every call, also where `OTEL_RESOURCE_ATTRIBUTES` has one: children
@@ -90,7 +100,7 @@ def process_facts(
     """
     given = given_attributes(environ)
     own = str(uuid.uuid4())  # from os.urandom; Python's global generator belongs to the training
-    facts: Attributes = {
+    facts: dict[str, AttributeValue] = {
         _INSTANCE: f"{given[_INSTANCE]}-{own[:8]}" if given.get(_INSTANCE) else own,
         "host.name": socket.gethostname(),
         "process.pid": os.getpid(),
@@ -137,7 +147,7 @@ def given_attributes(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def build(
-    config: Config, identity: Mapping[str, str], facts: Mapping[str, str | int], environ: Mapping[str, str]
+    config: Config, identity: Mapping[str, str], facts: Mapping[str, AttributeValue], environ: Mapping[str, str]
 ) -> Resource:
     """The Resource of everything that this process sends.
 
@@ -152,38 +162,49 @@ def build(
     for name in (_INSTANCE, _LOCATION) if config.location else (_INSTANCE,):
         if name in facts:
             given.pop(name, None)
-    attributes: Attributes = {_SERVICE: SERVICE_NAME, **facts, **given, **identity}
-    # The SDK's own comes first: telemetry.sdk.*, and what OTEL_EXPERIMENTAL_RESOURCE_DETECTORS asks for.
-    return Resource.create({name: value for name, value in attributes.items() if value != ""})
+    attributes = {**_SDK, _SERVICE: SERVICE_NAME, **facts, **given, **identity}
+    # Not Resource.create: it starts threads, which a process that is exiting can't, and it might have to export.
+    return Resource({name: value for name, value in attributes.items() if value != ""})
 
 
 class Facts:
-    """What a process knows of where it runs: its environment's facts at once, Google Cloud's a little later."""
+    """What a process knows of where it runs: its environment's facts at once, those asked for a little later."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self._config = config
         self._environ = environ
-        self._google: Mapping[str, str] = {}
+        self._answers: dict[str, AttributeValue] = {}
         self._asking: threading.Thread | None = None
         self._pid = 0
-        self._process: Attributes = {}
+        self._process: dict[str, AttributeValue] = {}
 
     def start(self) -> None:
-        """Begin to ask the metadata server. No thread is started where it is clear that there is none."""
-        if on_google_cloud(self._environ):
-            self._asking = threading.Thread(target=self._ask, name="rlotel-metadata", daemon=True)
+        """Begin to ask Google's metadata server, and the SDK's detectors that are named in `DETECTORS`.
+
+        In a thread, which is not started where there is nobody to ask.
+        """
+        if on_google_cloud(self._environ) or self._environ.get(DETECTORS):
+            self._asking = threading.Thread(target=self._ask, name="rlotel-resource", daemon=True)
             self._asking.start()
 
-    def get(self) -> Attributes:
+    def get(self) -> dict[str, AttributeValue]:
         """All that is known now: the same `service.instance.id` each time, a new one in a forked child."""
         if self._pid != os.getpid():
             self._pid, self._process = os.getpid(), process_facts(self._config, self._environ)
         if self._asking is not None:
-            self._asking.join(GCP_WAIT)
-        return {**self._google, **self._process}
+            self._asking.join(ANSWER_WAIT)
+        return {**self._answers, **self._process}
 
     def _ask(self) -> None:
-        self._google = gcp_facts(self._environ)
+        self._answers = dict(gcp_facts(self._environ))
+        if self._environ.get(DETECTORS):
+            try:
+                detected = Resource.create().attributes
+            except Exception as error:  # noqa: BLE001 - a detector is somebody else's code
+                log.warning("rlotel: the resource detectors in %s failed: %s", DETECTORS, error)
+            else:
+                known = {_SERVICE, _INSTANCE, *_SDK}
+                self._answers |= {name: value for name, value in detected.items() if name not in known}
 
 
 def _first_line(path: Path) -> str:

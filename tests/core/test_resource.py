@@ -23,7 +23,7 @@ NOWHERE = Path("/nonexistent")
 PROCESS = {"service.instance.id", "host.name", "process.pid"}
 
 
-def facts(environ: Mapping[str, str], config: Config | None = None) -> dict[str, str | int]:
+def facts(environ: Mapping[str, str], config: Config | None = None) -> Mapping[str, object]:
     """What an environment tells beyond the process itself."""
     found = process_facts(config or Config(), environ, namespace_file=NOWHERE)
     return {name: value for name, value in found.items() if name not in PROCESS}
@@ -344,9 +344,22 @@ def test_what_the_metadata_server_says_joins_the_resource_and_the_location_that_
     assert attributes["location"] == "europe-west4"
 
 
-def test_no_thread_is_started_away_from_google_cloud(tmp_path: Path) -> None:
-    if on_google_cloud({}):
+def test_detectors_that_the_user_asks_for_add_what_they_know_and_change_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(resource.DETECTORS, "process")
+    found = Facts(Config(), os.environ)
+    found.start()
+    attributes = resource.build(Config(), {}, found.get(), os.environ).attributes
+    assert attributes["process.runtime.name"] == sys.implementation.name
+    assert attributes["service.name"] == "rl-training"
+    assert attributes["service.instance.id"] == found.get()["service.instance.id"]
+
+
+def test_no_thread_is_started_away_from_google_cloud() -> None:
+    environ = {"GCE_METADATA_HOST": ""}
+    if on_google_cloud(environ):
         pytest.skip("this machine is Google's")
     before = set(threading.enumerate())
-    Facts(Config(), {}).start()
+    Facts(Config(), environ).start()
     assert set(threading.enumerate()) == before

@@ -1,0 +1,74 @@
+"""The command `rlotel`: a group whose commands are imported only when they are called."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from rlotel.errors import SettingError
+from rlotel.version import __version__
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A command, without importing it. Its module is `rlotel.cli.<name>` and has the command under that name."""
+
+    help: str
+    extra: str | None = None
+    """The extra of rlotel's that brings what the command needs."""
+
+
+COMMANDS = {
+    "demo": _Entry("Train a small policy here and watch it live: nothing else needed.", "demo"),
+    "run": _Entry("Run a training command with rlotel switched on; no code changes."),
+    "doctor": _Entry("Say what is installed, what will be sent, and whether it arrives."),
+    "semconv": _Entry("Look up names of the semantic model; check a capture against it."),
+    "mfu": _Entry("Explain the MFU of a model, a GPU and a speed, term by term."),
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        entry = COMMANDS.get(name)
+        if entry is None:
+            return None
+        try:
+            module = importlib.import_module(f"rlotel.cli.{name}")
+        except ModuleNotFoundError as error:
+            if entry.extra is None:
+                raise
+            raise click.ClickException(
+                f"`rlotel {name}` needs {error.name}, which is not installed: pip install 'rlotel[{entry.extra}]'"
+            ) from error
+        command: click.Command = getattr(module, name)
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SettingError as error:
+            raise click.UsageError(str(error), ctx) from error
+
+
+@click.command(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="In code it is one line before training: import rlotel; rlotel.instrument()",
+)
+@click.version_option(__version__, package_name="rlotel", message="%(package)s %(version)s")
+def main() -> None:
+    """OpenTelemetry for reinforcement-learning training."""

@@ -1,0 +1,133 @@
+"""`rlotel run`: runs a training command in which rlotel is switched on, without a line of code."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+import click
+
+from rlotel import autostart, integrations
+from rlotel.config import SETTINGS, Config, Variable, resolve
+from rlotel.endpoint import SIGNALS
+from rlotel.endpoint import resolve as resolve_endpoint
+from rlotel.errors import SettingError
+from rlotel.identity import Identity
+
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+"""Exit codes as a shell gives them."""
+
+
+def environment(options: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the command: the settings, and what switches rlotel on in every Python below it.
+
+    Args:
+        options: settings that were given, by name.
+        environ: the environment of this process.
+
+    Raises:
+        SettingError: a setting cannot be used; the message names the option.
+    """
+    given = {name: text for name, text in options.items() if text is not None}
+    changed = {**environ, **{_variable(name): text for name, text in given.items()}}
+    try:
+        config = resolve({}, changed)
+        for signal in SIGNALS:
+            resolve_endpoint(signal, config, changed)
+        _check_names(config)
+    except SettingError as error:
+        raise _in_words_of_options(error, given) from None
+    # One id for all that the command starts, also where it is a shell script.
+    changed["RLOTEL_RUN_ID"] = Identity(config, changed).run_id
+    return autostart.switched_on(changed) if config.enabled else changed
+
+
+def execute(command: tuple[str, ...], environ: Mapping[str, str]) -> NoReturn:
+    """Become the command: process id, signals and exit code are its own."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    try:
+        os.execvpe(command[0], command, environ)  # noqa: S606 - no shell is meant
+    except FileNotFoundError:
+        _refuse(NOT_FOUND, f"there is no command {command[0]!r}{_hint(command[0])}")
+    except PermissionError:
+        _refuse(NOT_EXECUTABLE, f"{command[0]!r} may not be executed{_hint(command[0])}")
+    except (OSError, ValueError) as error:
+        _refuse(NOT_EXECUTABLE, f"{command[0]!r} cannot be executed: {error}{_hint(command[0])}")
+
+
+def _check_names(config: Config) -> None:
+    # Whether a framework is installed only the command's own Python knows.
+    for name in config.frameworks if config.frameworks != "auto" else ():
+        if name not in integrations.KNOWN:
+            known = ", ".join(integrations.KNOWN)
+            raise SettingError("frameworks", f"there is no integration named {name!r}; there are {known}")
+
+
+def _hint(command: str) -> str:
+    return f"; did you mean `rlotel run -- python {command}`?" if command.endswith(".py") else ""
+
+
+def _refuse(code: int, problem: str) -> NoReturn:
+    click.echo(f"Error: {problem}", err=True)
+    sys.exit(code)
+
+
+def _variable(setting: str) -> str:
+    return _variables(setting)[0].name
+
+
+def _variables(setting: str) -> tuple[Variable, ...]:
+    field = next(item for item in SETTINGS if item.name == setting)
+    return cast("tuple[Variable, ...]", field.metadata["variables"])
+
+
+def _in_words_of_options(error: SettingError, given: Mapping[str, str]) -> SettingError:
+    for name in given:
+        if error.setting in {name, _variable(name)}:
+            return SettingError(_option(name), str(error).partition(": ")[2])
+    return error
+
+
+def _option(setting: str) -> str:
+    return "--" + setting.replace("_", "-")
+
+
+def _options(command: click.Command) -> click.Command:
+    for item in SETTINGS:
+        command.params.append(_click_option(item))
+    return command
+
+
+def _click_option(item: dataclasses.Field[Any]) -> click.Option:
+    default = f"default: {str(item.default).lower()}; " if item.default is not None else ""
+    return click.Option(
+        [_option(item.name), item.name],
+        metavar="TEXT" if not isinstance(item.default, bool) else "BOOLEAN",
+        help=f"{item.metadata['help'].replace('`', '')} [{default}{_variable(item.name)}]",
+    )
+
+
+@_options
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS] --",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGS]...")
+def run(command: tuple[str, ...], **options: str | None) -> None:
+    """Run COMMAND with rlotel switched on in it and in every Python below it.
+
+    \b
+        rlotel run -- python train.py --lr 1e-6
+        rlotel run --endpoint http://collector:4318 -- torchrun --nproc-per-node 8 train.py
+        rlotel run --algorithm GRPO -- bash train.sh
+
+    Process id, signals and exit code are the command's own. Each option is a setting and sets the variable named
+    with it; without options those of the environment hold. A Python that is started with -E, -I or -S ignores
+    its environment and is not reached: call rlotel.instrument() there.
+    """  # noqa: D301 - click's mark for a paragraph that is not to be wrapped
+    execute(command, environment(options, os.environ))
