@@ -136,7 +136,7 @@ def _judge_point(point: Point) -> Iterator[_Found]:
     if point.unit != metric.unit:
         yield "wrong_unit", name, f"unit is {_quoted(point.unit)}, should be {_quoted(metric.unit)}"
     if point.kind != metric.instrument:
-        yield "wrong_instrument", name, f"is a {point.kind}, should be a {metric.instrument}"
+        yield "wrong_instrument", name, f"instrument is {point.kind}, should be {metric.instrument}"
     if any(number is not None and not math.isfinite(number) for number in (point.value, point.sum)):
         yield "not_finite", name, "has a value that is not finite; such a value should be left out"
     if not name.startswith(_OURS) and not any(key.startswith(_OURS) for key in point.attributes):
@@ -177,7 +177,7 @@ def _judge_attributes(name: str, uses: tuple[semconv.Use, ...], attributes: Attr
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """The names most like one that is unknown, the likest first."""
-    return difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    return difflib.get_close_matches(name, list(names), n=3, cutoff=0.75)
 
 
 def _unknown(what: str, name: str, names: Iterable[str]) -> str:

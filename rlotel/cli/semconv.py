@@ -64,7 +64,9 @@ def show(name: str) -> None:
 
 
 @semconv.command()
-@click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.File(encoding="utf-8"))
+@click.argument(
+    "captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.File(encoding="utf-8", errors="replace")
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the violations as JSON.")
 def check(captures: tuple[IO[str], ...], as_json: bool) -> None:
     """Check captured telemetry, whoever emitted it; - is standard input.

@@ -135,15 +135,19 @@ def resolve(files: dict[str, Any], buckets: dict[str, tuple[float, ...]]) -> Mod
         if group["id"].startswith("registry."):
             model.ids += [attribute["id"] for attribute in group["attributes"]]
             _add_registry(model, group)
-    extends = {group["id"]: group.get("extends", "") for group in groups}
+    extends = {group["id"]: group.get("extends", "") for group in groups if _is_group_of_uses(group)}
     for group in groups:
-        if group["type"] == "attribute_group" and not group["id"].startswith("registry."):
+        if _is_group_of_uses(group):
             model.groups[group["id"]] = _uses(group)
         elif group["type"] == "metric":
             _add_metric(model, group, extends)
         elif group["type"] == "span":
             _add_span(model, group)
     return model
+
+
+def _is_group_of_uses(group: dict[str, Any]) -> bool:
+    return group["type"] == "attribute_group" and not group["id"].startswith("registry.")
 
 
 def _add_registry(model: Model, group: dict[str, Any]) -> None:
@@ -170,7 +174,7 @@ def _add_metric(model: Model, group: dict[str, Any], extends: dict[str, str]) ->
     parent = group.get("extends", "")
     while parent:
         if parent not in extends:
-            raise ModelError(f"{group['id']}: extends {parent}, which no file defines")
+            raise ModelError(f"{group['id']}: extends {parent}, which is no group of attributes")
         chain.append(parent)
         parent = extends[parent]
     uses = _uses(group)
