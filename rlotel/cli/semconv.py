@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import IO, TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -13,6 +13,7 @@ from rlotel.semconv.types import Signal
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rlotel.conformance import Violation
     from rlotel.semconv.types import Attribute, Metric, Span, Use
 
 
@@ -65,10 +66,14 @@ def show(name: str) -> None:
 
 @semconv.command()
 @click.argument(
-    "captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.File(encoding="utf-8", errors="replace")
+    "captures",
+    metavar="CAPTURE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the violations as JSON.")
-def check(captures: tuple[IO[str], ...], as_json: bool) -> None:
+def check(captures: tuple[str, ...], as_json: bool) -> None:
     """Check captured telemetry, whoever emitted it; - is standard input.
 
     A capture is OTLP JSON, one export request a line, as rlotel and the Collector's file exporter write it. Exits
@@ -76,7 +81,10 @@ def check(captures: tuple[IO[str], ...], as_json: bool) -> None:
     """
     from rlotel.conformance import check as find_violations
 
-    found = [(capture.name, violation) for capture in captures for violation in find_violations(capture)]
+    found: list[tuple[str, Violation]] = []
+    for capture in captures:
+        with click.open_file(capture, encoding="utf-8", errors="replace") as lines:
+            found += [(capture, violation) for violation in find_violations(lines)]
     if as_json:
         click.echo(json.dumps([{"capture": name, **asdict(violation)} for name, violation in found], indent=2))
     elif found:

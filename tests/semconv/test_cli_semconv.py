@@ -129,7 +129,7 @@ def test_check_reads_standard_input_and_prints_json() -> None:
     assert result.exit_code == 1
     assert json.loads(result.output) == [
         {
-            "capture": "<stdin>",
+            "capture": "-",
             "kind": "wrong_unit",
             "name": "rl.train.mfu",
             "detail": 'unit is "%", should be "1"',
