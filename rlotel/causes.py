@@ -60,7 +60,7 @@ def of_connection(error: BaseException, seconds: float) -> str:
     if "imeout" in words or "timed out" in words:
         return f"no answer within {seconds:.0f} s"
     if "RemoteDisconnected" in words or "ConnectionReset" in words or "aborted" in words:
-        return "it closed the connection without an answer"
+        return "it closed the connection without an answer; if it expects TLS, use https://"
     return _short(str(error)) or type(error).__name__
 
 
@@ -137,7 +137,7 @@ def _of_unavailable(details: str) -> str | None:
 
 
 def _speaks_http(details: str) -> bool:
-    return "http1.x" in details or "HTTP/1" in details or "http2 header with status" in details
+    return any(sign in details for sign in ("http1.x", "HTTP/1", "http2 header with status", "parsing HTTP/2"))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

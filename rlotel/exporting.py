@@ -63,23 +63,30 @@ class ExportThread:
         """Whether this is the process it was made in; in a forked child there is no thread."""
         return os.getpid() == self._pid
 
-    def wake(self) -> None:
-        """Ask for an export soon. Does not wait."""
-        if self.ours:
-            with self._changed:
-                self._asked += 1
-                self._changed.notify_all()
+    def ask(self, urgent_by: float = math.inf) -> int:
+        """Ask for an export soon, without waiting for it.
 
-    def flush(self, timeout: float) -> bool:
-        """Export what there is, and wait for it; True if it arrived within `timeout` seconds."""
+        Args:
+            urgent_by: when it must be over, on `time.monotonic`, even if it then comes too close to the last.
+
+        Returns:
+            What `wait` is to wait for.
+        """
+        if not self.ours:
+            return 0
+        with self._changed:
+            self._asked += 1
+            self._earliest = min(self._earliest, urgent_by - FOR_THE_LAST)
+            self._changed.notify_all()
+            return self._asked
+
+    def wait(self, asked: int, deadline: float) -> bool:
+        """Wait for an export that was asked for; True if it arrived before `deadline`."""
         if not self.ours:
             return False
         with self._changed:
-            self._asked += 1
-            goal = self._asked
-            self._changed.notify_all()
-            finished = self._changed.wait_for(lambda: self._ended or self._done >= goal, timeout)
-            return finished and self._ok
+            left = max(0.0, deadline - time.monotonic())
+            return self._changed.wait_for(lambda: self._ended or self._done >= asked, left) and self._ok
 
     def begin_close(self, deadline: float) -> float:
         """Ask for the last export; it ends by `deadline` on `time.monotonic`.
@@ -174,7 +181,7 @@ class Reader(MetricReader):
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
         """Export now, or as soon as the distance to the last export allows."""
-        return self.thread.flush(timeout_millis / 1000)
+        return self.thread.wait(self.thread.ask(), time.monotonic() + timeout_millis / 1000)
 
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:  # noqa: ARG002
         """Export one last time. A second call does nothing."""
@@ -201,7 +208,7 @@ class SpanQueue(SpanProcessor):
             self._dropped += 1
         self._queue.append(span)
         if len(self._queue) == self._limits.batch:
-            self.thread.wake()
+            self.thread.ask()
 
     def _export(self, deadline: float) -> bool:
         if dropped := self._dropped:
@@ -227,7 +234,7 @@ class SpanQueue(SpanProcessor):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Send what has ended."""
-        return self.thread.flush(timeout_millis / 1000)
+        return self.thread.wait(self.thread.ask(), time.monotonic() + timeout_millis / 1000)
 
     def shutdown(self) -> None:
         """Send the rest. A second call does nothing."""

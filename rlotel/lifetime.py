@@ -13,7 +13,7 @@ from multiprocessing import util as multiprocessing_util
 from typing import TYPE_CHECKING
 
 from rlotel.ending import COMPLETED, PREEMPTED, Ending
-from rlotel.preemption import END, STIR, STOP, TOLD, Inbox, Preemption
+from rlotel.preemption import END, STIR, STOP, TOLD, Inbox, Preemption, hold_back, let_through
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ class Lifetime:
         _living.add(self)
         if not _registered and hasattr(os, "register_at_fork"):
             _registered.append(True)  # it cannot be undone, so it is done once
-            os.register_at_fork(after_in_child=_after_fork)
+            os.register_at_fork(before=_before_fork, after_in_parent=let_through, after_in_child=_after_fork)
         # A forked child of multiprocessing runs no atexit handlers, but finalizers that are registered in it.
         multiprocessing_util.register_after_fork(self, Lifetime._in_multiprocessing_child)
         atexit.register(self._at_exit)
@@ -177,6 +177,14 @@ class Lifetime:
         multiprocessing_util.Finalize(None, self._at_exit, exitpriority=10)
 
 
+def _before_fork() -> None:
+    if _living:
+        hold_back()
+
+
 def _after_fork() -> None:
-    for lifetime in list(_living):
-        lifetime._in_child()  # noqa: SLF001 - of this module
+    try:
+        for lifetime in list(_living):
+            lifetime._in_child()  # noqa: SLF001 - of this module
+    finally:
+        let_through()

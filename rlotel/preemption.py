@@ -13,7 +13,6 @@ import ctypes
 import os
 import signal
 import socket
-import struct
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -24,24 +23,13 @@ STOP, END, TOLD, STIR = 0xF0, 0xF1, 0xF2, 0xF3
 """Bytes that are no number of a signal: stop the thread; the interpreter exits; our handler was
 called; count down anew."""
 
-_CREDENTIALS = struct.Struct("3i")
-
 
 class Inbox:
-    """Wakes the thread of a `Lifetime`, from anywhere, a signal handler included.
-
-    A child that was just forked still writes the signals it gets to its parent's socket, and `terminate()` right
-    after `start()` must not end the parent. So every byte comes with the sender's process id where the system
-    offers it; elsewhere the interpreter is not asked to write.
-    """
-
-    authentic = hasattr(socket, "SO_PASSCRED")
+    """Wakes the thread of a `Lifetime`, from anywhere, a signal handler included."""
 
     def __init__(self) -> None:
         self._ours, self._theirs = socket.socketpair()
         self._theirs.setblocking(False)
-        if self.authentic:
-            self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     def fileno(self) -> int:
         """The descriptor to write to."""
@@ -53,17 +41,13 @@ class Inbox:
             self._theirs.send(bytes([byte]))
 
     def get(self, timeout: float | None) -> int | None:
-        """The next byte of this process, or None after `timeout` seconds, or if what came is not ours."""
+        """The next byte, or None if there is none within `timeout` seconds."""
         self._ours.settimeout(timeout)
         try:
-            if not self.authentic:
-                data = self._ours.recv(1)
-                return data[0] if data else None
-            data, extra, _, _ = self._ours.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
+            data = self._ours.recv(1)
         except TimeoutError:
             return None
-        senders = [_CREDENTIALS.unpack(packed)[0] for _, _, packed in extra if len(packed) == _CREDENTIALS.size]
-        return data[0] if data and senders == [os.getpid()] else None
+        return data[0] if data else None
 
     def close(self) -> None:
         """Close both ends."""
@@ -104,11 +88,10 @@ class Preemption:
         self._previous = previous
         signal.signal(signal.SIGTERM, self._handle)
         self._installed = True
-        if Inbox.authentic:
-            other = signal.set_wakeup_fd(self._inbox.fileno(), warn_on_full_buffer=False)
-            self._wakes = other == -1
-            if not self._wakes:
-                signal.set_wakeup_fd(other)  # an event loop's
+        other = signal.set_wakeup_fd(self._inbox.fileno(), warn_on_full_buffer=False)
+        self._wakes = other == -1
+        if not self._wakes:
+            signal.set_wakeup_fd(other)  # an event loop's
 
     def remove(self) -> None:
         """Put back what was there, unless the user has put something else there."""
@@ -151,3 +134,21 @@ class Preemption:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+_forking = threading.local()
+
+
+def hold_back() -> None:
+    """Before a fork: SIGTERM waits.
+
+    One that met the child with our handler would be lost, since Python forgets the signals that a child got before
+    it ran, and would wake the parent through the socket they share.
+    """
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def let_through() -> None:
+    """After a fork, in both, once the child has put back what was there before us."""
+    if (mask := _forking.__dict__.pop("mask", None)) is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -7,6 +7,7 @@ the host hands them over.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import tempfile
 import threading
@@ -78,19 +79,20 @@ class Providers:
         """Use a host's providers. They are flushed, but never closed, and their exporters are the host's."""
         return _HostProviders(tracer_provider, meter_provider)
 
-    def flush(self, timeout: float) -> bool:
+    def flush(self, timeout: float, *, urgent: bool = False) -> bool:
         """Export what was recorded, metrics as soon as their distance to the last export allows.
+
+        Args:
+            timeout: seconds it may take.
+            urgent: the process may be gone afterwards, so the distance is given up if there is no time for it.
 
         Returns:
             Whether everything arrived within `timeout` seconds. It never takes longer.
         """
         deadline = time.monotonic() + timeout
-        for thread in self._threads:
-            thread.wake()
-        arrived = True
-        for thread in self._threads:
-            arrived &= thread.flush(max(0.0, deadline - time.monotonic()))
-        return arrived
+        asked = [thread.ask(deadline if urgent else math.inf) for thread in self._threads]
+        arrived = [thread.wait(ask, deadline) for thread, ask in zip(self._threads, asked, strict=True)]
+        return all(arrived)
 
     def close(self, timeout: float) -> bool:
         """Export one last time and end. A second call does nothing.
@@ -119,7 +121,7 @@ class Providers:
 
 
 class _HostProviders(Providers):
-    def flush(self, timeout: float) -> bool:
+    def flush(self, timeout: float, *, urgent: bool = False) -> bool:  # noqa: ARG002 - the host's distance
         """Ask both to flush, at the same time; the SDK takes no notice of the time it is given."""
         flushes: list[Callable[[], object]] = [
             flush

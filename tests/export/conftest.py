@@ -2,9 +2,16 @@
 
 import datetime
 import ipaddress
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 from cryptography import x509
@@ -76,3 +83,75 @@ def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePub
 def _written(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     return str(path)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A program that ran: its exit code, what it printed, and when it said it was done (`time.time()`)."""
+
+    code: int
+    out: str
+    err: str
+    seconds_after_done: float
+    """From the line `done` on its standard output to its end."""
+
+
+class Program:
+    """A Python program in a process of its own, without settings of ours in its environment."""
+
+    def __init__(self, source: str, environ: Mapping[str, str], *arguments: str) -> None:
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "RLOTEL_"))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(source), *arguments],
+            env={**ours, **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._out: list[str] = []
+        self._err: list[str] = []
+        self._lines = threading.Condition()
+        self._done = self._end = 0.0
+        self._readers = [
+            threading.Thread(target=self._read, args=pair, daemon=True)
+            for pair in ((self._process.stdout, self._out), (self._process.stderr, self._err))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def wait_for(self, line: str, timeout: float = 20) -> None:
+        """Wait until it has printed a line."""
+        with self._lines:
+            assert self._lines.wait_for(lambda: f"{line}\n" in self._out, timeout), (self._out, self._err)
+
+    def send(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def end(self, timeout: float = 30) -> Ended:
+        """Wait for its end."""
+        try:
+            code = self._process.wait(timeout)
+        finally:
+            self._process.kill()
+        ended = time.monotonic()
+        for reader in self._readers:
+            reader.join(5)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        return Ended(code, "".join(self._out), "".join(self._err), ended - self._done if self._done else 0.0)
+
+    def _read(self, stream: IO[str], lines: list[str]) -> None:
+        for line in stream:
+            with self._lines:
+                if line == "done\n":
+                    self._done = time.monotonic()
+                lines.append(line)
+                self._lines.notify_all()
+
+
+@pytest.fixture
+def program() -> type[Program]:
+    """Starts Python programs."""
+    return Program
