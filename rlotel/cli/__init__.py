@@ -41,7 +41,7 @@ class _Commands(click.Group):
         try:
             module = importlib.import_module(f"rlotel.cli.{name}")
         except ModuleNotFoundError as error:
-            if entry.extra is None:
+            if entry.extra is None or str(error.name).startswith("rlotel"):
                 raise
             raise click.ClickException(
                 f"`rlotel {name}` needs {error.name}, which is not installed: pip install 'rlotel[{entry.extra}]'"
