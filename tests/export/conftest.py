@@ -21,6 +21,19 @@ from cryptography.x509.oid import NameOID
 
 from rlotel.receiver import Receiver
 
+# Python 3.13 verifies strictly: a CA must say that it signs certificates, and each certificate who signed it.
+_SIGNS = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 @dataclass(frozen=True)
 class TlsFiles:
@@ -40,6 +53,8 @@ def tls_files(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
     ca = (
         _certificate(ca_name, ca_name, ca_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_SIGNS, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
@@ -47,6 +62,7 @@ def tls_files(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
     server = (
         _certificate(server_name, ca_name, server_key.public_key())
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     key = server_key.private_bytes(
