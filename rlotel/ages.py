@@ -21,6 +21,7 @@ class Ages:
 
     def __init__(self, instruments: Instruments, now: Callable[[], float]) -> None:
         self._now = now
+        self._open: dict[int, Interval] = {}
         self.reset()
         instruments.watch(m.LOOP_AGE, self._loops)
         instruments.watch(m.PHASE_AGE, self._phases)
@@ -30,7 +31,9 @@ class Ages:
     def reset(self) -> None:
         """Forget everything, as a forked child must."""
         self._lock = threading.RLock()
-        self._open: dict[int, Interval] = {}
+        for interval in self._open.values():
+            interval.abandon()
+        self._open = {}
         self._progressed: float | None = None
         self._durable: dict[str, float] = {}
 

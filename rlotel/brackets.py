@@ -20,19 +20,21 @@ from rlotel.semconv import attributes as attr
 from rlotel.words import CHECKPOINT, REWARD, SAMPLE, SYNC, TRAIN
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_State = tuple[Recorder, Interval, "context.Entered | None", "_State | None"]
+"""What is open, and what was open before it."""
 Opener = Callable[[Recorder], "Interval | None"]
 Closer = Callable[[Recorder, Any, "BaseException | None"], None]
 
 
 class Bracket:
-    """Something to put around code. As a context manager it serves one block; as a decorator, every call."""
+    """Something to put around code: a block, or, as a decorator, every call. May be entered again, also inside."""
 
     __slots__ = ("_close", "_open", "_state")
 
     def __init__(self, open_: Opener, close: Closer) -> None:
         self._open = open_
         self._close = close
-        self._state: tuple[Recorder, Interval, context.Entered | None] | None = None
+        self._state: _State | None = None
 
     def __enter__(self) -> Handle:
         return self.begin(current=True)
@@ -63,7 +65,7 @@ class Bracket:
             interval = self._open(recorder)
             if interval is None:
                 return NOTHING
-            self._state = recorder, interval, context.enter(interval) if current else None
+            self._state = recorder, interval, context.enter(interval) if current else None, self._state
             return Handle(recorder, interval)
         except Exception as error:  # noqa: BLE001 - the user's block runs whatever happens to ours
             recorder.faults.report("begin", error)
@@ -73,8 +75,7 @@ class Bracket:
         """Close it; `failure` is what its code raised. Never raises."""
         if self._state is None:
             return
-        recorder, interval, entered = self._state
-        self._state = None
+        recorder, interval, entered, self._state = self._state
         try:
             if entered is not None:
                 context.leave(entered)
@@ -179,6 +180,8 @@ def sync(
 
 def phase(name: str, *, role: str | None = None) -> Bracket:
     """Any other part of a loop: data, logprob, ref_logprob, value, advantage, evaluate, or a word of one's own."""
+    if name == SAMPLE:
+        return sample(role=role)
     return cast(Bracket, _phase(None, name, {attr.ROLE.name: role}, {}))
 
 

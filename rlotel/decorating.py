@@ -24,6 +24,8 @@ New = Callable[[], Brackets]
 
 def decorated(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, with a new bracket around each call; results and exceptions are its own."""
+    if isinstance(function, (classmethod, staticmethod)):
+        return type(function)(decorated(new, function.__func__))
     if inspect.isasyncgenfunction(function):
         return _asynchronous_generator(new, function)
     if inspect.iscoroutinefunction(function):
@@ -75,12 +77,25 @@ def _asynchronous_generator(new: New, function: Callable[..., Any]) -> Callable[
     async def call(*args: Any, **kwargs: Any) -> Any:
         bracket = new()
         bracket.begin(current=False)
+        failure: BaseException | None = None
+        items = function(*args, **kwargs)
+        step = items.asend(None)
         try:
-            async for item in function(*args, **kwargs):
-                yield item
+            while True:
+                item = await step
+                try:
+                    step = items.asend((yield item))
+                except GeneratorExit:
+                    await items.aclose()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001 - it is thrown into the function's own body
+                    step = items.athrow(thrown)
+        except StopAsyncIteration:
+            return
         except BaseException as error:
-            bracket.end(error)
+            failure = error
             raise
-        bracket.end(None)
+        finally:
+            bracket.end(failure)
 
     return call

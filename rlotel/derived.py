@@ -61,7 +61,8 @@ def _mfu(loop: Loop, seconds: float, peak: float, instruments: Instruments) -> N
         if flops is not None and busy:
             instruments.set(metric, flops / (busy * peak))
             instruments.add(m.PHASE_FLOPS_CAPACITY, busy * peak, {attr.PHASE_NAME.name: phase})
-    computing = loop.worked() & MODEL_PHASES
+    # A wait counts: what was waited for was computed as well, somewhere.
+    computing = loop.seen() & MODEL_PHASES
     known = [loop.counts.get(f"{phase}.flops") for phase in computing]
     if computing and seconds > 0 and None not in known:
         flops = sum(filter(None, known))

@@ -8,7 +8,7 @@ in Cloud Monitoring, a lone surrogate in a string cannot be encoded. See `tests/
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Complex, Real
 from typing import Any
 
 LONGEST_TEXT = 1024
@@ -35,15 +35,26 @@ def number(value: Any) -> float:
     if kind is float:
         return value  # type: ignore[no-any-return]
     if kind is int:
-        return _finite_float(value)
+        return _float(value)
+    try:
+        return _stranger(value, kind.__name__)
+    except Refused:
+        raise
+    except Exception:  # noqa: BLE001 - a stranger's attributes may raise anything
+        raise Refused("not_a_number") from None
+
+
+def _stranger(value: Any, kind: str) -> float:
     if value is None:
         raise Refused("not_a_number")
-    if isinstance(value, bool) or kind.__name__ in {"bool_", "bool"}:
+    if isinstance(value, bool) or kind in {"bool_", "bool"}:
         raise Refused("bool")
     if isinstance(value, (str, bytes, bytearray)):
         raise Refused("text")
     if isinstance(value, (int, float, Real)):
-        return _finite_float(value)
+        return _float(value)
+    if isinstance(value, Complex):
+        raise Refused("not_a_number")
     return _scalar(value)
 
 
@@ -57,20 +68,38 @@ def _scalar(value: Any) -> float:
         raise Refused("bool")
     if not hasattr(value, "__float__"):
         raise Refused("not_a_number")
-    return _finite_float(value)
+    return _float(value)
 
 
 def _on_device(value: Any) -> bool:
+    """Whether reading the value might wait for an accelerator; one that does not say where it is might."""
     device = getattr(value, "device", None)
-    if device is None or isinstance(device, str):  # NumPy 2 says "cpu"
-        return device not in (None, "cpu")
-    if callable(device):  # JAX before 0.4.31
-        return True
-    where = getattr(device, "type", None) or getattr(device, "platform", None)
-    return where is not None and where != "cpu"
+    if device is None:
+        return False
+    if isinstance(device, str):  # NumPy says "cpu", TensorFlow "/job:localhost/…/device:CPU:0"
+        return not device.lower().rpartition("device:")[2].startswith("cpu")
+    return (getattr(device, "type", None) or getattr(device, "platform", None)) != "cpu"
 
 
-def _finite_float(value: Any) -> float:
+def integer(value: object) -> int:
+    """The value as a whole number that fits into a span attribute; fractions are cut off.
+
+    Raises:
+        Refused: it is no finite number, or needs more than 64 bits.
+    """
+    if type(value) is int:
+        whole = value
+    else:
+        level = number(value)
+        if kind_of_nonfinite(level):
+            raise Refused("not_a_number")
+        whole = int(level)
+    if not -(2**63) <= whole < 2**63:
+        raise Refused("overflow")
+    return whole
+
+
+def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
@@ -94,6 +123,6 @@ def text(value: object) -> str:
 
 def kind_of_nonfinite(value: float) -> str | None:
     """`nan`, `inf` or None for a finite number."""
-    if math.isnan(value):
-        return "nan"
-    return "inf" if math.isinf(value) else None
+    if math.isfinite(value):
+        return None
+    return "nan" if math.isnan(value) else "inf"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rlotel.errors import Faults, contained
 from rlotel.instruments import NONE, Attributes
-from rlotel.phases import Interval, Phase
+from rlotel.phases import Interval, Loop, Phase
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
@@ -63,6 +63,8 @@ class Handle:
             bytes: sync phase and checkpoints: bytes that were moved.
             flops: any phase: model FLOPs of its forward and backward passes, over all GPUs.
         """
+        if isinstance(self._interval, Loop):
+            raise TypeError("a loop counts nothing itself: call add() on what its sample, train or sync gave")
         if self._recorder is not None and isinstance(self._interval, Phase):
             self._recorder.add(
                 self._interval,
@@ -138,7 +140,7 @@ class Handle:
 
     def _set(self, metric: Metric, value: Number, attributes: Attributes = NONE) -> None:
         if value is not None and self._recorder is not None:
-            self._recorder.set(metric, value, attributes)
+            self._recorder.set(metric, value, attributes, of=self._interval)
 
 
 _NOWHERE = Faults()

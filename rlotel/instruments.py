@@ -19,7 +19,7 @@ from types import MappingProxyType
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 
 from rlotel import gates
-from rlotel.errors import Faults
+from rlotel.errors import Faults, contained
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric, Owner
@@ -61,54 +61,53 @@ class Instruments:
         self._waiting: deque[tuple[Metric, float, Key]] = deque()
         self._histograms: dict[Metric, Histogram] = {}
         self._series: dict[Metric, set[Key]] = {metric: set() for metric in m.ALL}
+        self._keys: dict[Metric, dict[tuple[tuple[str, object], ...], Key]] = {metric: {} for metric in m.ALL}
         self._loops = 0
         self._meter = None
 
     # What happens is told here, on the training thread.
 
+    @contained
     def add(self, metric: Metric, value: object, attributes: Attributes = NONE) -> None:
         """Count `value` more, in the metric's unit."""
-        with self.faults.contain("Instruments.add"):
-            amount = self.amount(metric.name, value)
-            if amount is None:
-                return
-            key = self._key(metric, attributes)
-            if key is not None:
-                with self._lock:
-                    totals = self._totals[metric]
-                    totals[key] = totals.get(key, 0.0) + amount
+        amount = self.amount(metric.name, value)
+        if amount is None or (key := self._key(metric, attributes)) is None:
+            return
+        with self._lock:
+            totals = self._totals[metric]
+            totals[key] = totals.get(key, 0.0) + amount
 
+    @contained
     def set(self, metric: Metric, value: object, attributes: Attributes = NONE) -> None:
         """Replace a gauge's value. One that is not finite removes the gauge and is counted as a finding."""
-        with self.faults.contain("Instruments.set"):
-            key = self._key(metric, attributes)
-            if key is None:
-                return
-            try:
-                level = gates.number(value)
-                if metric.name.endswith(_SHARES) and (level < 0 or 1 < level < math.inf):
-                    raise gates.Refused("negative" if level < 0 else "above_one")
-            except gates.Refused as refused:
-                # Not the last good value either: it would look like the present one.
-                self._gauges[metric].pop(key, None)
-                self.refuse(metric.name, refused.reason)
-                return
-            if kind := gates.kind_of_nonfinite(level):
-                self._gauges[metric].pop(key, None)
-                self._nonfinite(metric, kind, attributes)
-            else:
-                self._gauges[metric][key] = (level, self._loops)
+        key = self._key(metric, attributes)
+        if key is None:
+            return
+        try:
+            level = gates.number(value)
+            if metric.name.endswith(_SHARES) and (-math.inf < level < 0 or 1 < level < math.inf):
+                raise gates.Refused("negative" if level < 0 else "above_one")
+        except gates.Refused as refused:
+            # Not the last good value either: it would look like the present one.
+            self._gauges[metric].pop(key, None)
+            self.refuse(metric.name, refused.reason)
+            return
+        if kind := gates.kind_of_nonfinite(level):
+            self._gauges[metric].pop(key, None)
+            self._nonfinite(metric, kind, attributes)
+        else:
+            self._gauges[metric][key] = (level, self._loops)
 
+    @contained
     def record(self, metric: Metric, value: object, attributes: Attributes = NONE) -> None:
         """Put one value into a histogram, in the metric's unit."""
-        with self.faults.contain("Instruments.record"):
-            amount, key = self.amount(metric.name, value), self._key(metric, attributes)
-            if amount is None or key is None:
-                return
-            if len(self._waiting) >= MOST_WAITING:
-                self.refuse(metric.name, "queue_full")
-            else:
-                self._waiting.append((metric, amount, key))
+        amount, key = self.amount(metric.name, value), self._key(metric, attributes)
+        if amount is None or key is None:
+            return
+        if len(self._waiting) >= MOST_WAITING:
+            self.refuse(metric.name, "queue_full")
+        else:
+            self._waiting.append((metric, amount, key))
 
     def amount(self, what: str, value: object) -> float | None:
         """A number to count, or None if it is none that can be: refused and counted."""
@@ -141,7 +140,7 @@ class Instruments:
         """Give the counters that `owner` reports a true 0, so that a first event is an increase."""
         for metric in m.ALL:
             if metric.starts_at_zero and metric.owner == owner:
-                for attributes in _listed(metric):
+                for attributes in metric.zeros:
                     self.add(metric, 0, attributes)
 
     # What is exported is asked for here, in the exporting thread.
@@ -202,23 +201,36 @@ class Instruments:
 
     def _key(self, metric: Metric, attributes: Attributes) -> Key | None:
         """The attributes the metric declares, as a key; None if it may have no further series."""
-        if not attributes:
-            key: Key = ()
-        else:
-            allowed = _ALLOWED[metric]
+        given = tuple(attributes.items()) if attributes else ()
+        try:
+            return self._keys[metric][given]
+        except (KeyError, TypeError):  # it is new, or cannot be hashed
+            return self._new_key(metric, given)
+
+    def _new_key(self, metric: Metric, given: tuple[tuple[str, object], ...]) -> Key | None:
+        allowed = _ALLOWED[metric]
+        try:
             key = tuple(
                 sorted(
                     (name, value if isinstance(value, bool) else gates.text(value))
-                    for name, value in attributes.items()
+                    for name, value in given
                     if name in allowed and value is not None
                 )
             )
-        series = self._series[metric]
-        if key not in series:
-            if len(series) >= MOST_SERIES:
-                self.refuse(metric.name, "cardinality")
-                return None
-            series.add(key)
+        except gates.Refused as refused:
+            self.refuse(metric.name, refused.reason)
+            return None
+        with self._lock:
+            series = self._series[metric]
+            if key not in series:
+                if len(series) >= MOST_SERIES:
+                    self.refuse(metric.name, "cardinality")
+                    return None
+                series.add(key)
+            known = self._keys[metric]
+            # Text only: to a dictionary, 1 and True are the same.
+            if len(known) < MOST_SERIES and all(type(value) is str for _, value in given):
+                known[given] = key
         return key
 
     def refuse(self, what: str, reason: str) -> None:
@@ -239,12 +251,3 @@ class Instruments:
         if loss := attributes.get(attr.LOSS_TYPE.name):
             found[attr.LOSS_TYPE.name] = loss
         self.add(m.TRAIN_NONFINITE, 1, found)
-
-
-def _listed(metric: Metric) -> list[Attributes]:
-    """Every attribute set of a metric whose required attributes are enumerations."""
-    sets: list[dict[str, Value]] = [{}]
-    for use in metric.attributes:
-        if use.requirement == "required":
-            sets = [{**one, use.attribute.name: value} for one in sets for value in use.attribute.members]
-    return list(sets)

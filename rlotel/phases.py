@@ -20,6 +20,9 @@ from rlotel.words import IDLE, LOOP, Word
 MOST_SPANS = 128
 """Spans one loop may have of phases with the same name; further ones only count towards its duration."""
 
+MOST_INTERVALS = 4096
+"""Intervals of a phase that are kept in order to see which overlap; then their length so far is settled."""
+
 Key = tuple[tuple[str, Value], ...]
 
 
@@ -45,6 +48,10 @@ class Interval:
     ended: bool = False
     error: str | None = None
 
+    def abandon(self) -> None:
+        """It belongs to the parent of this forked child: here it has no end."""
+        self.ended = True
+
 
 @dataclass(eq=False)
 class Phase(Interval):
@@ -52,35 +59,49 @@ class Phase(Interval):
 
     word: Word = field(kw_only=True)
     metric_attributes: Mapping[str, Value] = field(kw_only=True)
-    results: dict[str, str | bool | int | float] = field(kw_only=True)
-    """Its span's attributes: those known as it begins, and what `add()` brings until it ends."""
+    span_attributes: Mapping[str, str | bool | int] = field(kw_only=True)
+    """Those known as it begins."""
     waits: bool = False
     inside: Interval | None = None
-    bytes: float | None = None
+    counts: dict[str, float] = field(default_factory=dict)
+    """What `add()` brought so far, by its keyword."""
+    told: dict[str, float] = field(default_factory=dict)
+    """The same by the span's attribute that tells it."""
+    results: dict[str, str | bool | int] = field(default_factory=dict)
+    """The span's attributes that are known as it ends."""
 
 
 @dataclass
 class Union:
-    """The wall-clock union of one phase's intervals in one loop."""
+    """The wall-clock union of one phase's intervals in one loop, told of in any order."""
 
     phase: Phase
     open: int = 0
-    since: float = 0.0
-    seconds: float = 0.0
     error: str | None = None
+    _closed: list[tuple[float, float]] = field(default_factory=list)
+    _settled: float = 0.0
 
-    def begin(self, now: float) -> None:
+    def begin(self) -> None:
         """One more interval opens."""
-        if self.open == 0:
-            self.since = now
         self.open += 1
 
-    def end(self, now: float, error: str | None) -> None:
+    def end(self, started: float, now: float, error: str | None) -> None:
         """An interval closes; a failure of any of them is a failure of the observation."""
         self.open -= 1
         self.error = error or self.error
-        if self.open == 0:
-            self.seconds += now - self.since
+        self._closed.append((started, now))
+        if self.open == 0 and len(self._closed) >= MOST_INTERVALS:
+            self._settled = self.seconds
+            self._closed.clear()
+
+    @property
+    def seconds(self) -> float:
+        """Its length so far, without what is still open."""
+        seconds, reached = self._settled, float("-inf")
+        for started, ended in sorted(self._closed):
+            seconds += max(0.0, ended - max(started, reached))
+            reached = max(reached, ended)
+        return seconds
 
 
 class Loop(Interval):
@@ -99,14 +120,21 @@ class Loop(Interval):
         self._observe = observe
         self._unions: dict[tuple[str, Key], Union] = {}
         self._work: dict[str, Union] = {}
-        self._lock = threading.Lock()
+        self._seen: set[str] = set()
+        self._lock = threading.RLock()  # re-entrant: a gc callback may use rlotel while its thread is in here
+
+    def abandon(self) -> None:
+        """As for any interval; another thread may have held the lock, and will never release it here."""
+        super().abandon()
+        self._lock = threading.RLock()
 
     def begin(self, phase: Phase) -> None:
         """A phase opens in this loop."""
         inside = phase.inside if phase.inside is not self else None
         with self._lock:
+            self._seen.add(phase.name)
             for union in self._unions_of(phase):
-                union.begin(phase.started)
+                union.begin()
             if not self.ended:
                 owner = IDLE if phase.waits else phase.name
                 self.shares.begin(id(phase), owner, None if inside is None else id(inside), phase.started)
@@ -115,7 +143,7 @@ class Loop(Interval):
         """A phase closes. One that outlives its loop is observed now, whole."""
         with self._lock:
             for union in self._unions_of(phase):
-                union.end(now, phase.error)
+                union.end(phase.started, now, phase.error)
             if not self.ended:
                 self.shares.end(id(phase), now)
                 return
@@ -159,7 +187,7 @@ class Loop(Interval):
         with self._lock:
             return work.seconds if (work := self._work.get(name)) else None
 
-    def worked(self) -> frozenset[str]:
-        """The names of the phases that were open and not waiting."""
+    def seen(self) -> frozenset[str]:
+        """The names of the phases it had, waits included."""
         with self._lock:
-            return frozenset(self._work)
+            return frozenset(self._seen)

@@ -6,7 +6,9 @@ It is what the public calls and every integration talk to. Nothing here raises i
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from rlotel import context, derived, gates
 from rlotel.ages import Ages
@@ -15,12 +17,13 @@ from rlotel.config import Config
 from rlotel.errors import Faults, contained
 from rlotel.identity import Identity
 from rlotel.instruments import NONE, Attributes, Instruments, Value
+from rlotel.iterations import Iterations
 from rlotel.phases import Interval, Loop, Phase, Union, error_type
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
 from rlotel.tracing import Tracing
-from rlotel.words import ANY_LOOP_COUNTS, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
+from rlotel.words import ANY_LOOP_COUNTS, BYTES, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
 
 log = logging.getLogger("rlotel")
 
@@ -71,8 +74,8 @@ class Recorder:
     def reset(self) -> None:
         """Forget what is open and done, as a forked child must."""
         self.ages.reset()
-        self._iteration: int | None = None
-        self._rollbacks = 0
+        self._iterations = Iterations(self.instruments)
+        self._summing = threading.RLock()
 
     def now(self) -> float:
         """The moment, in seconds, as `at` takes it."""
@@ -88,9 +91,9 @@ class Recorder:
     def open_loop(self, iteration: int | None = None, *, at: float | None = None) -> Loop:
         """An iteration begins, or began `at` an earlier `now()`. Without a number it is the one after the last."""
         self._freeze()
-        number = self._count_iteration(iteration)
+        number = self._iterations.begin(iteration, alone=self.ages.latest_loop() is None)
         loop = Loop(number, *self._when(at), self._observe)
-        self._tracing.begin_loop(loop, self._rollbacks)
+        self._tracing.begin_loop(loop, self._iterations.returns)
         self.ages.begin(loop)
         return loop
 
@@ -111,7 +114,9 @@ class Recorder:
         with self.faults.contain("what follows from a loop"):
             derived.record(loop, seconds, self.config, self.instruments)
         self.instruments.loop_finished()
-        self.ages.progress()
+        self._iterations.end(failed=loop.error is not None)
+        if loop.error is None:
+            self.ages.progress()
         self._tracing.end(loop, loop.started_ns + int(seconds * 1e9))
 
     @contained
@@ -137,19 +142,20 @@ class Recorder:
         """
         self._stir()
         word = WORDS.get(name, OTHER)
-        attributes = {key: _legal(value) for key, value in metric_attributes.items() if value is not None}
+        attributes = self._legal(metric_attributes)
         if word.named:
             name = self._legal_name(name)
             attributes[attr.PHASE_NAME.name] = name
         around = inside or self._around()
         loop = around if isinstance(around, Loop) else around.loop if around else None
+        iteration = {attr.LOOP_ITERATION.name: loop.iteration} if loop is not None else {}
         phase = Phase(
             name,
             *self._when(at),
             loop=loop,
             word=word,
             metric_attributes=attributes,
-            results={**{key: v for key, v in span_attributes.items() if v is not None}, **attributes},
+            span_attributes={**self._legal(span_attributes), **attributes, **iteration},
             waits=waits,
             inside=loop if around is None or around.ended else around,
         )
@@ -161,7 +167,7 @@ class Recorder:
 
     @contained
     def close_phase(self, phase: Phase, error: BaseException | None = None, *, at: float | None = None) -> None:
-        """A phase ends, or ended `at` an earlier `now()`; it is observed with its loop, or at once outside of one."""
+        """A phase ends, or ended `at` an earlier `now()`; it is observed with its loop, or at once without one."""
         if phase.ended:
             return
         now, _ = self._when(at)
@@ -175,10 +181,9 @@ class Recorder:
             phase.loop.end(phase, now)
         if phase.name == TRAIN and not phase.error:
             self.ages.progress()
-        if phase.word.size is not None and phase.bytes is not None:
-            self.instruments.record(phase.word.size, phase.bytes, phase.metric_attributes)
-            if phase.word.size_on_span is not None:
-                phase.results[phase.word.size_on_span.name] = int(phase.bytes)
+        if phase.word.size is not None and BYTES in phase.counts:
+            self.instruments.record(phase.word.size, phase.counts[BYTES], phase.metric_attributes)
+        phase.results = self._legal(phase.told)
         self._tracing.end(phase, phase.started_ns + int(seconds * 1e9))
 
     @contained
@@ -191,12 +196,16 @@ class Recorder:
     def _count(self, phase: Phase, what: str, amount: float) -> None:
         counter = phase.word.counters.get(what)
         if counter is not None:
-            self.instruments.add(counter[0], amount, counter[1])
-        elif what == "bytes" and phase.word.size is not None:
-            phase.bytes = (phase.bytes or 0.0) + amount
+            role = phase.metric_attributes.get(attr.ROLE.name)
+            self.instruments.add(
+                counter[0], amount, counter[1] if role is None else {**counter[1], attr.ROLE.name: role}
+            )
+            self._sum(phase, what, amount)
+        elif what == BYTES and phase.word.size is not None:
+            self._sum(phase, BYTES, amount)
             return
         elif what not in (others := LOOP_COUNTS.get(phase.name, ANY_LOOP_COUNTS)):
-            known = ", ".join(sorted({*phase.word.counters, *others, *(["bytes"] if phase.word.size else [])}))
+            known = ", ".join(sorted({*phase.word.counters, *others, *([BYTES] if phase.word.size else [])}))
             raise TypeError(f"{phase.name} does not count {what}; it counts {known}")
         if what == FLOPS:
             self.instruments.add(
@@ -207,10 +216,19 @@ class Recorder:
         if phase.name == TRAIN and what == "steps":
             self.ages.progress()
 
+    def _sum(self, phase: Phase, what: str, amount: float) -> None:
+        with self._summing:
+            phase.counts[what] = phase.counts.get(what, 0.0) + amount
+            if (name := phase.word.on_span.get(what)) is not None:
+                phase.told[name] = phase.told.get(name, 0.0) + amount
+
     @contained
-    def set(self, metric: Metric, value: object, attributes: Attributes = NONE) -> None:
-        """Set a gauge of the model."""
-        self.instruments.set(metric, value, attributes)
+    def set(
+        self, metric: Metric, value: object, attributes: Attributes = NONE, *, of: Interval | None = None
+    ) -> None:
+        """Set a gauge of the model; `of` is the phase it was told in, whose role it is of."""
+        role = of.metric_attributes.get(attr.ROLE.name) if isinstance(of, Phase) else None
+        self.instruments.set(metric, value, attributes if role is None else {**attributes, attr.ROLE.name: role})
 
     @contained
     def saved(self, tier: str, step: int | None) -> None:
@@ -235,16 +253,6 @@ class Recorder:
             self.instruments.add(m.PHASE_FAILURES, 1, {attr.PHASE_NAME.name: name})
         self.instruments.record(metric, seconds, attributes)
 
-    def _count_iteration(self, iteration: int | None) -> int:
-        """The number of this loop. One that goes back, with no other loop open, is a restart from a checkpoint."""
-        last = self._iteration
-        number = int(iteration) if iteration is not None else 0 if last is None else last + 1
-        if last is not None and number <= last and self.ages.latest_loop() is None:
-            self._rollbacks += 1
-            self.instruments.add(m.RESTARTS, 1, {attr.RESTART_REASON.name: attr.RestartReason.UNKNOWN.value})
-        self._iteration = number
-        return number
-
     def _around(self) -> Interval | None:
         """What a phase that begins here is inside of.
 
@@ -258,13 +266,30 @@ class Recorder:
         return self.ages.latest_loop()
 
     def _legal_name(self, name: str) -> str:
-        name = gates.text(name)
+        try:
+            name = gates.text(name)
+        except gates.Refused as refused:
+            self.instruments.refuse(attr.PHASE_NAME.name, refused.reason)
+            return OTHER_NAME
         if name in self._names or len(self._names) < MOST_NAMES:
             self._names.add(name)
             return name
         self.instruments.refuse(attr.PHASE_NAME.name, "cardinality")
         return OTHER_NAME
 
-
-def _legal(value: Value) -> Value:
-    return value if isinstance(value, bool) else gates.text(value)
+    def _legal(self, attributes: Mapping[str, object]) -> dict[str, Any]:
+        """The attributes as the model types them; what cannot be is left out, counted and said once."""
+        legal: dict[str, Any] = {}
+        for name, value in attributes.items():
+            if value is None:
+                continue
+            try:
+                if isinstance(value, bool):
+                    legal[name] = value
+                elif attr.BY_NAME[name].type == "int":
+                    legal[name] = gates.integer(value)
+                else:
+                    legal[name] = gates.text(value)
+            except gates.Refused as refused:
+                self.instruments.refuse(name, refused.reason)
+        return legal

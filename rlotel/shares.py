@@ -8,35 +8,59 @@ from __future__ import annotations
 
 from rlotel.words import IDLE
 
+MOST_EVENTS = 4096
+"""Begins and ends that are kept in order to be sorted; then the moments so far are given away."""
+
 
 class Shares:
-    """Exclusive seconds by phase name, of one loop. Not safe in threads: its loop's lock is held around it."""
+    """Exclusive seconds by phase name, of one loop. Not safe in threads: its loop's lock is held around it.
+
+    Phases may be told of in any order (threads race, and some are told of after the fact), so their begins and
+    ends are sorted by time before any moment is given away.
+    """
 
     def __init__(self, now: float) -> None:
         self.seconds: dict[str, float] = {IDLE: 0.0}
+        """Complete once the loop is closed."""
         self._mark = now
+        self._events: list[tuple[float, int, str | None, int | None]] = []
         self._open: dict[int, tuple[str, int | None]] = {}
         """Open phases, by an identity of theirs: whose moment it is, and the phase they are inside of."""
 
     def begin(self, phase: int, owner: str, inside: int | None, now: float) -> None:
         """A phase opens; `owner` is its name, or idle for a wait."""
-        self._settle(now)
-        self._open[phase] = owner, inside
+        self._note((now, phase, owner, inside))
 
     def end(self, phase: int, now: float) -> None:
         """A phase closes."""
-        self._settle(now)
-        self._open.pop(phase, None)
+        self._note((now, phase, None, None))
 
     def close(self, now: float) -> None:
         """The loop is over."""
         self._settle(now)
+        self._give(now)
 
-    def _settle(self, now: float) -> None:
-        passed = now - self._mark
-        self._mark = now
+    def _note(self, event: tuple[float, int, str | None, int | None]) -> None:
+        self._events.append(event)
+        if len(self._events) >= MOST_EVENTS:
+            self._settle(event[0])
+
+    def _settle(self, until: float) -> None:
+        self._events.sort(key=lambda event: event[0])
+        for when, phase, owner, inside in self._events:
+            self._give(min(when, until))
+            if owner is not None:
+                self._open[phase] = owner, inside
+            else:
+                self._open.pop(phase, None)
+        self._events.clear()
+
+    def _give(self, until: float) -> None:
+        """Give the moments from the last mark to the phases that are open."""
+        passed = until - self._mark
         if passed <= 0:
             return
+        self._mark = until
         containing = {inside for _, inside in self._open.values()}
         owners = {owner for phase, (owner, _) in self._open.items() if phase not in containing}
         owners.discard(IDLE)

@@ -55,13 +55,13 @@ class Tracing:
         while self._early:
             self._early.popleft()(tracer)
 
-    def begin_loop(self, loop: Loop, rollbacks: int) -> None:
-        """Start the root span of an iteration; `rollbacks` counts returns to an earlier one."""
+    def begin_loop(self, loop: Loop, returns: int) -> None:
+        """Start the root span of an iteration; `returns` counts how often one began that had been before."""
         if self._tracer is None:
             return
         host = trace.get_current_span().get_span_context()
         if self._ids is not None:
-            attempt = f"{self.attempt}.{rollbacks}" if rollbacks else self.attempt
+            attempt = f"{self.attempt}.{returns}" if returns else self.attempt
             self._ids.next_trace(trace_id(self._run_id, attempt, loop.iteration))
         loop.span = self._tracer.start_span(
             spans.LOOP.name,
@@ -80,7 +80,7 @@ class Tracing:
         phase.span = self._tracer.start_span(
             phase.word.span.name,
             context=trace.set_span_in_context(inside) if inside is not None else None,
-            attributes=dict(phase.results),
+            attributes=phase.span_attributes,
             start_time=phase.started_ns,
         )
 
@@ -97,14 +97,14 @@ class Tracing:
 
 def _make(tracer: Tracer, phase: Phase, end_ns: int) -> None:
     span = tracer.start_span(
-        phase.word.span.name, attributes=dict(phase.results), start_time=phase.started_ns, context=Context()
+        phase.word.span.name, attributes=phase.span_attributes, start_time=phase.started_ns, context=Context()
     )
     _finish(span, phase, end_ns)
 
 
 def _finish(span: Span, interval: Interval, end_ns: int) -> None:
-    if isinstance(interval, Phase):
-        span.set_attributes(dict(interval.results))
+    if isinstance(interval, Phase) and interval.results:
+        span.set_attributes(interval.results)
     if interval.error:
         span.set_attribute(attr.ERROR_TYPE.name, interval.error)
         # The type only: an error's message may hold a prompt or a secret.

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv import spans
-from rlotel.semconv.types import Attribute, Metric, Span
+from rlotel.semconv.types import Metric, Span
 
 LOOP = "loop"
 SAMPLE = "sample"
@@ -23,6 +23,7 @@ SYNC = "sync"
 CHECKPOINT = "checkpoint"
 IDLE = "idle"
 FLOPS = "flops"
+BYTES = "bytes"
 
 MODEL_PHASES = frozenset({SAMPLE, TRAIN, "logprob", "ref_logprob", "value"})
 """Phases in which models compute: the FLOPs of a loop are known only if those of all these are."""
@@ -38,7 +39,8 @@ class Word:
     """Keyword of `add()` to the counter it feeds, and with which attributes."""
     size: Metric | None = None
     """The histogram of the bytes it moves."""
-    size_on_span: Attribute | None = None
+    on_span: Mapping[str, str] = field(default_factory=dict)
+    """Keyword of `add()` to the attribute of the span that tells its sum."""
     named: bool = False
     """Whether `rl.phase.name` tells this phase from others of the same word."""
 
@@ -61,14 +63,22 @@ WORDS: Mapping[str, Word] = {
             "prompt_tokens": _tokens("prompt"),
             "completion_tokens": _tokens("completion"),
         },
+        on_span={
+            "samples": attr.SAMPLE_SAMPLES.name,
+            "episodes": attr.SAMPLE_EPISODES.name,
+            "tokens": attr.SAMPLE_TOKENS.name,
+            "prompt_tokens": attr.SAMPLE_TOKENS.name,
+            "completion_tokens": attr.SAMPLE_TOKENS.name,
+        },
     ),
     REWARD: Word(m.REWARD_DURATION, spans.REWARD),
     TRAIN: Word(
         m.TRAIN_DURATION,
         spans.TRAIN,
         {"steps": (m.TRAIN_STEPS, _PLAIN), "tokens": (m.TRAIN_TOKENS, _PLAIN), FLOPS: (m.TRAIN_FLOPS, _PLAIN)},
+        on_span={"steps": attr.TRAIN_STEPS.name, "tokens": attr.TRAIN_TOKENS.name},
     ),
-    SYNC: Word(m.SYNC_DURATION, spans.SYNC, size=m.SYNC_SIZE, size_on_span=attr.SYNC_BYTES),
+    SYNC: Word(m.SYNC_DURATION, spans.SYNC, size=m.SYNC_SIZE, on_span={BYTES: attr.SYNC_BYTES.name}),
     CHECKPOINT: Word(m.CHECKPOINT_DURATION, spans.CHECKPOINT, size=m.CHECKPOINT_SIZE),
 }
 OTHER = Word(m.PHASE_DURATION, spans.PHASE, named=True)
