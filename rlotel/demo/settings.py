@@ -27,11 +27,11 @@ class Settings:
     group_size: int = 16
     max_tokens: int = 4
     hidden: int = 256
-    epochs: int = 5
+    epochs: int = 4
     minibatches: int = 4
     learning_rate: float = 3e-3
     clip: float = 0.3
-    kl_coefficient: float = 0.05
+    kl_coefficient: float = 0.1
     max_grad_norm: float = 1.0
 
     @property

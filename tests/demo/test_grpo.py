@@ -122,7 +122,7 @@ def learner(rng: np.random.Generator, settings: Settings) -> Adam:
     return Adam(policy, learning_rate=settings.learning_rate, max_grad_norm=settings.max_grad_norm)
 
 
-QUICK = Settings(iterations=24, prompts=64, hidden=64, learning_rate=5e-3)
+QUICK = Settings(iterations=24, prompts=96, hidden=64, learning_rate=5e-3)
 
 
 def train(sandbox: Sandbox, settings: Settings, seed: int) -> list[tuple[float, grpo.Update]]:
