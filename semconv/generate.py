@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 from generator import model as source
-from generator import policies, python, schema, tables
+from generator import policies, python, readme, schema, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +36,7 @@ def render(root: Path) -> dict[Path, str]:
     model = source.resolve(files, buckets)
     _refuse(policies.problems(model, crosswalk))
     return {
+        root / "README.md": readme.fill((root / "README.md").read_text(encoding="utf-8"), model),
         semconv / "README.md": tables.readme(model, crosswalk),
         semconv / "schema.json": json.dumps(form, indent=2) + "\n",
         package / "attributes.py": python.attributes(model),

@@ -145,6 +145,7 @@ def copy(tmp_path: Path) -> Path:
     """A copy of what the generator reads and writes."""
     for folder in ("semconv", "rlotel/semconv"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "README.md", tmp_path)
     return tmp_path
 
 
@@ -161,7 +162,7 @@ def test_generated_files_are_fresh() -> None:
 def test_check_lists_stale_files_and_leaves_them(copy: Path) -> None:
     (copy / "semconv" / "model" / "good.yaml").write_text(GOOD)
     before = (copy / "rlotel/semconv/metrics.py").read_text()
-    stale = "stale semconv/README.md\nstale rlotel/semconv/metrics.py\n"
+    stale = "stale README.md\nstale semconv/README.md\nstale rlotel/semconv/metrics.py\n"
     assert generate(copy, "--check") == (1, stale, "")
     assert (copy / "rlotel/semconv/metrics.py").read_text() == before
     assert generate(copy) == (0, stale.replace("stale", "wrote"), "")
