@@ -1,0 +1,267 @@
+"""Programs with one line of ours, in processes of their own: what they did arrives, and they end as they would."""
+
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+
+import pytest
+
+from rlotel.capture import Capture
+from rlotel.receiver import Receiver
+from rlotel.semconv import attributes as attr
+from rlotel.semconv import metrics as m
+from tests.export.conftest import Ended, Program, TlsFiles
+
+PROTOCOLS = ["grpc", "http/protobuf"]
+
+TRAINING = """
+import multiprocessing, os, signal, sys, threading, time
+import rlotel
+
+rlotel.instrument(system="mine", algorithm="GRPO", environment="arithmetic", run_id="r1")
+
+def train(samples=10, iteration=0):
+    with rlotel.loop(iteration=iteration):
+        with rlotel.sample() as sample:
+            sample.add(samples=samples)
+
+def wait():
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.01)
+
+train()
+"""
+
+
+def environment(receiver: Receiver, protocol: str) -> dict[str, str]:
+    url = receiver.grpc_endpoint if protocol == "grpc" else receiver.http_endpoint
+    return {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+        "OTEL_METRIC_EXPORT_INTERVAL": "500",
+    }
+
+
+def samples(captured: Capture) -> float:
+    """Over all processes, as a backend would sum them up."""
+    return sum(point.value or 0.0 for point in captured.latest(m.SAMPLE_SAMPLES))
+
+
+def state(captured: Capture) -> list[object]:
+    """What the run's status is in the end."""
+    return [p.attributes[attr.RUN_STATE.name] for p in captured.latest(m.RUN_STATUS) if p.value == 1]
+
+
+def loops(captured: Capture) -> int:
+    return len(captured.spans("rl.loop"))
+
+
+def environments(tls: TlsFiles, receivers: ExitStack) -> dict[str, tuple[Receiver, dict[str, str]]]:
+    """The ones that must deliver, with where they deliver to."""
+
+    def plain() -> Receiver:
+        return receivers.enter_context(Receiver())
+
+    def secret() -> Receiver:
+        files = (tls.cert, tls.key)
+        return receivers.enter_context(Receiver(tls=files, require_headers={"authorization": "Bearer t0ken"}))
+
+    gke = receivers.enter_context(Receiver(grpc_port=4317, host="127.0.0.8"))
+    managed, generic, insecure, own = plain(), plain(), plain(), plain()
+    grpc, http = secret(), secret()
+    token = {
+        "OTEL_EXPORTER_OTLP_CERTIFICATE": tls.ca,
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20t0ken",
+    }
+    return {
+        "GKE tutorial": (
+            gke,
+            {
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "127.0.0.8:4317",
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.8:4317",
+                "OTEL_RESOURCE_ATTRIBUTES": "service.name=rl",
+            },
+        ),
+        "http/protobuf": (managed, environment(managed, "http/protobuf")),
+        "grpc": (generic, environment(generic, "grpc")),
+        "insecure": (
+            insecure,
+            {
+                "OTEL_EXPORTER_OTLP_ENDPOINT": f"127.0.0.1:{insecure.grpc_port}",
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+                "OTEL_EXPORTER_OTLP_INSECURE": "1",
+            },
+        ),
+        "ours wins": (
+            own,
+            {"RLOTEL_ENDPOINT": own.http_endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
+        ),
+        "TLS and token, grpc": (grpc, {**environment(grpc, "grpc"), **token}),
+        "TLS and token, http": (http, {**environment(http, "http/protobuf"), **token}),
+    }
+
+
+NAMES = [
+    "GKE tutorial",
+    "http/protobuf",
+    "grpc",
+    "insecure",
+    "ours wins",
+    "TLS and token, grpc",
+    "TLS and token, http",
+]
+
+
+@pytest.fixture(scope="module")
+def delivered(tls_files: TlsFiles) -> Iterator[dict[str, tuple[Receiver, Ended]]]:
+    """One program in each environment, all at the same time."""
+    with ExitStack() as receivers:
+        places = environments(tls_files, receivers)
+        running = {name: (receiver, Program(TRAINING, environ)) for name, (receiver, environ) in places.items()}
+        yield {name: (receiver, program.end()) for name, (receiver, program) in running.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_delivers_in_every_environment(delivered: dict[str, tuple[Receiver, Ended]], name: str) -> None:
+    receiver, ended = delivered[name]
+    assert (ended.code, ended.err) == (0, "")
+    captured = receiver.capture
+    assert (samples(captured), loops(captured), state(captured)) == (10.0, 1, ["completed"])
+    assert receiver.refused == []
+
+
+@pytest.fixture(scope="module")
+def without_a_collector() -> Iterator[dict[tuple[str, str], Ended]]:
+    """Programs that ran beside a collector that is not there, or does not answer, all at the same time."""
+    source = TRAINING + "time.sleep(1.5)\nprint('done', flush=True)\nsys.exit(3)"
+    with socket.socket() as dead, socket.socket() as black_hole:
+        dead.bind(("127.0.0.1", 0))
+        black_hole.bind(("127.0.0.1", 0))
+        black_hole.listen()  # connections are made, and never served
+        running = {
+            (kind, protocol): Program(
+                source,
+                {
+                    "RLOTEL_ENDPOINT": f"http://127.0.0.1:{place.getsockname()[1]}",
+                    "RLOTEL_PROTOCOL": protocol,
+                },
+            )
+            for kind, place in (("dead", dead), ("black hole", black_hole))
+            for protocol in PROTOCOLS
+        }
+        yield {name: program.end() for name, program in running.items()}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("kind", ["dead", "black hole"])
+def test_without_a_collector_a_program_ends_in_5_seconds_and_as_it_would(
+    without_a_collector: Mapping[tuple[str, str], Ended], kind: str, protocol: str
+) -> None:
+    ended = without_a_collector[kind, protocol]
+    assert ended.code == 3
+    # The promise is 5 s; the rest is for the interpreter's own end on a busy machine.
+    assert ended.seconds_after_done < 7
+    assert ended.err.count("metrics do not reach") <= 1
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_sigterm_delivers_what_was_recorded_last(
+    receiver: Receiver, program: type[Program], protocol: str
+) -> None:
+    running = program(TRAINING + "wait()", environment(receiver, protocol))
+    running.wait_for("ready")
+    running.send(signal.SIGTERM)
+    ended = running.end()
+    assert ended.code == -signal.SIGTERM
+    assert (samples(receiver.capture), state(receiver.capture)) == (10.0, ["preempted"])
+
+
+def test_sigterm_delivers_and_then_runs_the_users_handler(receiver: Receiver, program: type[Program]) -> None:
+    # This handler leaves no chance to do anything after it.
+    handler = "signal.signal(signal.SIGTERM, lambda *_: os._exit(5))\n"
+    running = program(handler.join(["import os, signal\n", TRAINING]) + "wait()", environment(receiver, "grpc"))
+    running.wait_for("ready")
+    running.send(signal.SIGTERM)
+    ended = running.end()
+    assert ended.code == 5
+    assert (samples(receiver.capture), state(receiver.capture)) == (10.0, ["preempted"])
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "expected"),
+    [
+        ("sys.exit(3)", 3, "failed"),
+        ("raise ValueError", 1, "failed"),
+        ("raise KeyboardInterrupt", -2, "cancelled"),
+    ],
+)
+def test_the_run_status_says_how_it_ended(
+    receiver: Receiver, program: type[Program], ending: str, code: int, expected: str
+) -> None:
+    ended = program(TRAINING + ending, environment(receiver, "http/protobuf")).end()
+    assert (ended.code, state(receiver.capture)) == (code, [expected])
+
+
+FORKS = {
+    "os.fork": """
+if os.fork() == 0:
+    train(1)
+    sys.exit(4)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 4
+""",
+    "multiprocessing": """
+child = multiprocessing.get_context("fork").Process(target=train, args=(1,))
+child.start()
+child.join()
+assert child.exitcode == 0
+""",
+}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("way", FORKS)
+def test_a_fork_does_not_count_twice(receiver: Receiver, program: type[Program], way: str, protocol: str) -> None:
+    ended = program(TRAINING + "time.sleep(1.2)\n" + FORKS[way], environment(receiver, protocol)).end()
+    assert (ended.code, ended.err) == (0, "")
+    assert samples(receiver.capture) == 11.0
+    assert loops(receiver.capture) == 2
+    assert len({span.resource["service.instance.id"] for span in receiver.capture.spans()}) == 2
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_children_forked_while_other_threads_record_do_not_hang(
+    receiver: Receiver, program: type[Program], protocol: str
+) -> None:
+    source = """
+stop = threading.Event()
+
+def hammer():
+    while not stop.is_set():
+        with rlotel.sample() as sample:
+            sample.add(samples=1)
+
+threads = [threading.Thread(target=hammer) for _ in range(3)]
+for thread in threads:
+    thread.start()
+children = []
+for _ in range(12):
+    pid = os.fork()
+    if pid == 0:
+        train(1)
+        os._exit(0)
+    children.append(pid)
+deadline = time.monotonic() + 15
+left = set(children)
+while left and time.monotonic() < deadline:
+    left -= {pid for pid in left if os.waitpid(pid, os.WNOHANG)[0]}
+    time.sleep(0.01)
+stop.set()
+for pid in left:
+    os.kill(pid, signal.SIGKILL)
+print("hung", len(left), flush=True)
+"""
+    ended = program(TRAINING + source, environment(receiver, protocol)).end()
+    assert (ended.out, ended.code) == ("hung 0\n", 0), ended.err
