@@ -8,17 +8,23 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
+import grpc
 import pytest
+import requests
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import LogsServiceStub
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 
+from rlotel import otlp_json
 from rlotel.receiver import Receiver
 
 # Python 3.13 verifies strictly: a CA must say that it signs certificates, and each certificate who signed it.
@@ -171,3 +177,51 @@ class Program:
 def program() -> type[Program]:
     """Starts Python programs."""
     return Program
+
+
+_STUBS: dict[str, Callable[[grpc.Channel], Any]] = {
+    "metrics": MetricsServiceStub,
+    "traces": TraceServiceStub,
+    "logs": LogsServiceStub,
+}
+
+
+class Answer(NamedTuple):
+    """What a bare client was told: an HTTP status or a gRPC code, and the body or the details."""
+
+    code: Any
+    text: str
+    headers: Mapping[str, str] = {}
+
+
+def _send(
+    receiver: Receiver,
+    protocol: str,
+    request: otlp_json.ExportRequest,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 20.0,
+) -> Answer:
+    """One request without retries."""
+    signal = otlp_json.signal_of(request)
+    if protocol == "grpc":
+        with grpc.insecure_channel(receiver.grpc_endpoint.removeprefix("http://")) as channel:
+            try:
+                response = _STUBS[signal](channel).Export(
+                    request, timeout=timeout, metadata=tuple((headers or {}).items())
+                )
+            except grpc.RpcError as error:
+                return Answer(error.code(), error.details() or "")
+            return Answer(grpc.StatusCode.OK, str(response))
+    response = requests.post(
+        f"{receiver.http_endpoint}/v1/{signal}",
+        request.SerializeToString(),
+        headers={"Content-Type": "application/x-protobuf", **(headers or {})},
+        timeout=timeout,
+    )
+    return Answer(response.status_code, response.text, response.headers)
+
+
+@pytest.fixture
+def send() -> Callable[..., Answer]:
+    """Sends one request to a receiver, without retries."""
+    return _send
