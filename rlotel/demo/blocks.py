@@ -67,7 +67,8 @@ class Fitted:
         self._style = Style.parse(style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Segment(self._text(options.max_width), self._style)
+        yield Segment(self._text(options.max_width).ljust(options.max_width), self._style)
+        yield Segment.line()
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(1, options.max_width)

@@ -1,7 +1,7 @@
 """The demo's training loop: GRPO with rlotel's calls around its phases. This is the file to copy from."""
 
+import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from rlotel.demo import grpo, task
 from rlotel.demo.policy import Floats, Rollouts
 from rlotel.demo.sandbox import SandboxError
 from rlotel.demo.state import Run
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ def train(run: Run, *, restart_after: int | None = None) -> Iterator[Iteration]:
     """
     while run.iteration < run.settings.iterations:
         run.iteration += 1
-        with suppress(SandboxError):
+        try:
             yield iterate(run)
+        except SandboxError as error:
+            log.warning("iteration %d is given up: %s", run.iteration, error)
         if run.iteration == restart_after:
             restart_after = None
             restore(run)
