@@ -7,11 +7,16 @@ rlotel.instrument()  # once, before training
 ```
 """
 
+from typing import TYPE_CHECKING
+
 from rlotel.brackets import Bracket, checkpoint, loop, phase, reward, sample, sync, train
 from rlotel.errors import SettingError
 from rlotel.handles import Handle
-from rlotel.session import Session, instrument, uninstrument
+from rlotel.session import instrument, uninstrument
 from rlotel.version import __version__
+
+if TYPE_CHECKING:
+    from rlotel.opened import Session
 
 __all__ = [
     "Bracket",
@@ -29,3 +34,12 @@ __all__ = [
     "train",
     "uninstrument",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`Session`, whose module loads the SDK: only when it is asked for."""
+    if name == "Session":
+        from rlotel.opened import Session
+
+        return Session
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from rlotel import context, session
 from rlotel.decorating import decorated
 from rlotel.handles import NOTHING, Handle, Number
-from rlotel.instruments import Value
-from rlotel.phases import Interval, Loop, Phase
-from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.words import CHECKPOINT, REWARD, SAMPLE, SYNC, TRAIN
 
+if TYPE_CHECKING:
+    from rlotel.instruments import Value
+    from rlotel.phases import Interval, Loop, Phase
+    from rlotel.recorder import Recorder
+
 Function = TypeVar("Function", bound=Callable[..., Any])
-_State = tuple[Recorder, Interval, "context.Entered | None", "_State | None"]
+_State = tuple["Recorder", "Interval", "context.Entered | None", "_State | None"]
 """What is open, and what was open before it."""
-Opener = Callable[[Recorder], "Interval | None"]
-Closer = Callable[[Recorder, Any, "BaseException | None"], None]
+Opener = Callable[["Recorder"], "Interval | None"]
+Closer = Callable[["Recorder", Any, "BaseException | None"], None]
 
 
 class Bracket:

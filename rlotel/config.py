@@ -7,7 +7,8 @@ default. An empty variable counts as unset. The table in the README is made from
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -16,13 +17,13 @@ from rlotel.errors import SettingError
 Protocol = Literal["grpc", "http/protobuf"]
 
 
-def truth(value: str) -> bool:
+def truth(value: str | bool) -> bool:
     """Read yes or no as people write it in an environment.
 
     Raises:
         ValueError: it is neither.
     """
-    word = value.strip().lower()
+    word = str(value).strip().lower()
     if word in {"1", "true", "yes", "on"}:
         return True
     if word in {"0", "false", "no", "off"}:
@@ -30,28 +31,48 @@ def truth(value: str) -> bool:
     raise ValueError("use true or false")
 
 
-def _positive(value: str) -> float:
-    number = float(value)
+def sdk_disabled(environ: Mapping[str, str]) -> bool:
+    """Whether `OTEL_SDK_DISABLED` turns OpenTelemetry off; what is not understood does not, as it says there."""
+    try:
+        return truth(environ.get("OTEL_SDK_DISABLED", ""))
+    except ValueError:
+        return False
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (bool, bytes)):
+        raise TypeError("use a string")
+    return str(value).strip()
+
+
+def _positive(value: str | float) -> float:
+    number = _number(value)
     if not 0 < number < float("inf"):
         raise ValueError("use a number above 0")
     return number
 
 
-def _count(value: str) -> int:
-    number = int(value)
-    if number < 1:
+def _number(value: str | float) -> float:
+    if isinstance(value, bool):
+        raise TypeError("use a number")
+    return float(value)
+
+
+def _count(value: str | float) -> int:
+    number = int(value) if isinstance(value, str) else _number(value)
+    if number < 1 or number != int(number):
         raise ValueError("use a whole number of 1 or more")
-    return number
+    return int(number)
 
 
 def _pairs(value: str | Mapping[str, str]) -> Mapping[str, str]:
     if isinstance(value, Mapping):
-        return dict(value)
+        return {_text(key): _text(content) for key, content in value.items()}
     pairs = {}
     for item in filter(None, (part.strip() for part in value.split(","))):
         key, equals, content = item.partition("=")
         if not (equals and key.strip()):
-            raise ValueError(f"{item!r} is not key=value; separate several by commas")
+            raise ValueError("it is not key=value, separated by commas")  # not the item: it may be a secret
         pairs[key.strip()] = content.strip()
     return pairs
 
@@ -62,12 +83,12 @@ def _protocol(value: str) -> str:
     return value
 
 
-def _names(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...] | Literal["auto"]:
+def _names(value: str | Iterable[str]) -> tuple[str, ...] | Literal["auto"]:
     if isinstance(value, str):
         if value.strip() == "auto":
             return "auto"
         return tuple(filter(None, (name.strip() for name in value.split(","))))
-    return tuple(value)
+    return tuple(_text(name) for name in value)
 
 
 def _milliseconds(value: str) -> float:
@@ -86,7 +107,7 @@ def _setting(
     help: str,  # noqa: A002 - the word that click and argparse use
     *variables: str | Variable,
     default: Any = None,
-    parse: Callable[[Any], Any] = str,
+    parse: Callable[[Any], Any] = _text,
 ) -> Any:
     listed = tuple(Variable(v) if isinstance(v, str) else v for v in variables)
     return field(default=default, metadata={"help": help, "variables": listed, "parse": parse})
@@ -178,7 +199,10 @@ def resolve(arguments: Mapping[str, object], environ: Mapping[str, str]) -> Conf
 
     Raises:
         SettingError: a value cannot be used; the message names the argument or the variable.
+        TypeError: there is no such argument.
     """
+    if unknown := arguments.keys() - {setting.name for setting in SETTINGS}:
+        raise TypeError(f"there is no setting {', '.join(sorted(unknown))}")
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for setting in SETTINGS:
@@ -201,9 +225,8 @@ def _find(
 
 
 def _parsed(name: str, value: object, parse: Callable[[Any], Any]) -> object:
-    if isinstance(value, bool):
-        return value
     try:
         return parse(value)
-    except (ValueError, TypeError) as error:
-        raise SettingError(name, f"{value!r} cannot be used: {error}") from None
+    except Exception as error:  # noqa: BLE001 - whatever an argument's own methods raise
+        shown = "its value" if parse is _pairs else reprlib.repr(value)
+        raise SettingError(name, f"{shown} cannot be used: {error}") from None

@@ -5,13 +5,18 @@ Without an open session the one `NOTHING` handle is given, whose methods do noth
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rlotel.errors import Faults, contained
-from rlotel.instruments import NONE, Attributes
 from rlotel.phases import Interval, Loop, Phase
-from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlotel.recorder import Recorder
 
 Number = float | int | None
 """Any number: NumPy, PyTorch and JAX scalars too, if they are not on an accelerator. None is left out."""
@@ -138,9 +143,9 @@ class Handle:
         """Set one result of an evaluation, by any name; it never mixes with the values of training."""
         self._set(m.EVALUATION_SCORE, value, {attr.EVALUATION_NAME.name: name})
 
-    def _set(self, metric: Metric, value: Number, attributes: Attributes = NONE) -> None:
+    def _set(self, metric: Metric, value: Number, attributes: Mapping[str, str] | None = None) -> None:
         if value is not None and self._recorder is not None:
-            self._recorder.set(metric, value, attributes, of=self._interval)
+            self._recorder.set(metric, value, attributes or {}, of=self._interval)
 
 
 _NOWHERE = Faults()

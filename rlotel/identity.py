@@ -7,6 +7,7 @@ later would split every series in two.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Mapping
 
@@ -61,15 +62,23 @@ class Identity:
             raise TypeError(f"no part of an identity: {', '.join(sorted(unknown))}")
         if self._frozen is not None:
             return False
-        self._found.update({field: value for field, value in found.items() if value not in (None, "")})
+        self._found.update({field: value for field, value in found.items() if not _empty(value)})
         return True
 
     def freeze(self) -> Mapping[str, str]:
         """Settle it, once: the attributes for every point and for the Resource."""
         if self._frozen is None:
             known = {"system": CUSTOM, **self._found, **self._given}
-            self._frozen = {name: gates.text(known[field]) for field, name in _NAMES.items() if field in known}
+            self._frozen = {}
+            for field, name in _NAMES.items():
+                # What has no text is unknown; nothing a framework says may keep the rest from being exported.
+                with contextlib.suppress(KeyError, gates.Refused):
+                    self._frozen[name] = gates.text(known[field])
         return self._frozen
+
+
+def _empty(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _job_id(environ: Mapping[str, str]) -> str | None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from opentelemetry.trace import Span
-
-from rlotel.instruments import Value
 from rlotel.shares import Shares
 from rlotel.words import IDLE, LOOP, Word
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from rlotel.instruments import Value
 
 MOST_SPANS = 128
 """Spans one loop may have of phases with the same name; further ones only count towards its duration."""
@@ -23,7 +26,7 @@ MOST_SPANS = 128
 MOST_INTERVALS = 4096
 """Intervals of a phase that are kept in order to see which overlap; then their length so far is settled."""
 
-Key = tuple[tuple[str, Value], ...]
+Key = tuple[tuple[str, "Value"], ...]
 
 
 def error_type(error: BaseException | None) -> str | None:

@@ -34,6 +34,7 @@ from rlotel.capture import Capture, Point, SpanRecord
 from rlotel.config import resolve
 from rlotel.delivery import Delivery
 from rlotel.ids import Ids
+from rlotel.opened import Session
 from rlotel.otlp_records import Value
 from rlotel.providers import Providers
 from rlotel.semconv.types import Metric, Span
@@ -83,7 +84,7 @@ class Telemetry:
         """Errors inside rlotel, as (place, error). Clear it in a test that is about them."""
         self._reader = InMemoryMetricReader()
         self._spans = InMemorySpanExporter()
-        self.session: session.Session
+        self.session: Session
         """The open session."""
 
     def points(self, metric: Metric | str | None = None, /, **match: Value) -> list[Point]:

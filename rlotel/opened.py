@@ -1,0 +1,224 @@
+"""A session, from `instrument()` to its end: what it consists of, when it starts to export and how it stops."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+
+from opentelemetry.sdk.resources import Resource
+
+from rlotel import integrations, resource
+from rlotel.clock import Clock
+from rlotel.config import Config
+from rlotel.delivery import Delivery
+from rlotel.errors import Faults
+from rlotel.identity import Identity, attempt
+from rlotel.ids import Ids
+from rlotel.instruments import Attributes, Instruments
+from rlotel.lifetime import Lifetime
+from rlotel.patching import Patches
+from rlotel.providers import Providers
+from rlotel.recorder import Recorder
+from rlotel.semconv import attributes as attr
+from rlotel.semconv import metrics as m
+from rlotel.tracing import Tracing
+from rlotel.version import __version__
+
+log = logging.getLogger("rlotel")
+
+IDENTITY_WAIT = 15.0
+"""Seconds that a process without a loop waits for its identity before it exports."""
+EXIT_BOUND = 5.0
+"""Seconds that the end of a process may take longer because of rlotel."""
+ATTEMPT = "RLOTEL_ATTEMPT"
+"""In the environment of every process below the one that called `instrument()` first: tells one launch of a run
+from the next, and a launcher from its workers."""
+
+SCOPE = "rlotel"
+"""The instrumentation scope of everything we record."""
+SCHEMA_URL = f"urn:rlotel:semconv:{__version__}"
+
+Factory = Callable[[Resource, Delivery], Providers]
+
+
+class Session:
+    """What `instrument()` opened. Also a context manager that closes it, for tests and notebooks."""
+
+    def __init__(
+        self,
+        config: Config,
+        environ: Mapping[str, str],
+        clock: Clock,
+        factory: Factory,
+        close: Callable[[Session, str | None], None],
+    ) -> None:
+        self.config = config
+        self.faults = Faults(self._count_fault)
+        self.launcher = ATTEMPT not in environ and environ.get("RANK", "0") in ("", "0")
+        self.identity = Identity(config, environ)
+        self.instruments = Instruments(self.faults)
+        self.tracing = Tracing(self.identity.run_id, environ.get(ATTEMPT) or secrets.token_hex(4))
+        self.patches = Patches(self.faults)
+        self.recorder = Recorder(
+            config,
+            self.identity,
+            self.instruments,
+            self.tracing,
+            self.faults,
+            clock,
+            freeze=self._loop_begins,
+            stir=self._stir,
+        )
+        self.instruments.watch(m.RUN_STATUS, self._status)
+        self._factory = factory
+        self._close = close
+        self._environ = environ
+        self._state = attr.RunState.RUNNING.value
+        self._facts = resource.Facts(config, environ)
+        self._freezing = threading.RLock()
+        self._providers: Providers | None = None
+        self._started = False
+        self._child = False
+        self._loops = False
+        self._lifetime = Lifetime(
+            finish=self._finish,
+            preempted=self._preempted,
+            on_fork_child=self._forked,
+            freeze=self._freeze,
+            freeze_after=IDENTITY_WAIT,
+            faults=self.faults,
+        )
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, known from the start."""
+        return self.identity.run_id
+
+    def flush(self, timeout: float = EXIT_BOUND) -> bool:
+        """Export what was recorded so far; settles the identity if nothing has yet.
+
+        Returns:
+            Whether all of it arrived within `timeout` seconds.
+        """
+        self._freeze()
+        return self._providers.flush(timeout) if self._providers is not None else False
+
+    def close(self) -> None:
+        """Put back everything that was patched, export one last time and stop. Takes at most 5 s."""
+        self._close(self, None)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close(self, attr.RunState.FAILED.value if isinstance(error, Exception) else None)
+
+    # The session's life.
+
+    def start(self, frameworks: tuple[str, ...]) -> None:
+        """Connect the integrations; a launcher also starts its clock and marks the processes to come."""
+        integrations.connect(frameworks, self.patches, self.recorder, self.faults)
+        self._facts.start()
+        if self.launcher:
+            self.patches.set_item(os.environ, ATTEMPT, self.tracing.attempt)
+            self.patches.set_item(os.environ, "RLOTEL_RUN_ID", self.run_id)
+            self._stir()
+
+    def end(self, state: str | None) -> None:
+        """Undo, export one last time and stop; bounded."""
+        self.patches.undo()
+        self._lifetime.stop()
+        self._finish(state or attr.RunState.COMPLETED.value, EXIT_BOUND)
+        self.instruments.unbind()
+        self.tracing.reset()
+
+    def _stir(self) -> None:
+        """A worker that had nothing to say has something now: its identity is settled after the same wait."""
+        if not self._started:
+            self._started = True
+            if self._child:
+                self._lifetime.stir()
+            else:
+                self._lifetime.start()
+
+    def _loop_begins(self) -> None:
+        if not self._loops:
+            self._stir()
+            self._freeze(loop=True)
+            self._loop_zeros()
+
+    def _freeze(self, *, loop: bool = False) -> None:
+        """Settle the identity and start exporting, once. Takes some milliseconds; no network is asked."""
+        with self._freezing, self.faults.contain("start of exporting"):
+            if self._providers is not None or not (self._started or loop):
+                return
+            identity = self.identity.freeze()
+            found = resource.build(self.config, identity, self._facts.get(), self._environ)
+            self._providers = self._factory(found, Delivery(self.instruments.add))
+            self._zeros(loop)
+            meter = self._providers.meter_provider.get_meter(SCOPE, __version__, schema_url=SCHEMA_URL)
+            self.instruments.bind(meter, identity)
+            tracer_provider = self._providers.tracer_provider
+            ids = getattr(tracer_provider, "id_generator", None)
+            self.tracing.bind(
+                tracer_provider.get_tracer(SCOPE, __version__, schema_url=SCHEMA_URL),
+                ids if isinstance(ids, Ids) else None,
+            )
+
+    def _zeros(self, loop: bool) -> None:
+        self.instruments.start_at_zero("process")
+        if self.launcher:
+            self.instruments.start_at_zero("launcher")
+            if restarts := attempt(self._environ):
+                self.instruments.add(
+                    m.RESTARTS, restarts, {attr.RESTART_REASON.name: attr.RestartReason.UNKNOWN.value}
+                )
+        if self.launcher or loop:
+            self._loop_zeros()
+
+    def _loop_zeros(self) -> None:
+        """This process reports the loop's metrics: it launched the run, or has a loop, be it after a while."""
+        if not self._loops:
+            self._loops = True
+            self.instruments.start_at_zero("loop")
+            self.recorder.ages.progress()
+
+    def _finish(self, state: str, seconds: float) -> None:
+        """Say how the run ended and export it. In the lifetime's thread, or that of `uninstrument()`."""
+        self._state = state
+        self._freeze()
+        if self._providers is not None:
+            self._providers.close(seconds)
+
+    def _preempted(self, seconds: float) -> None:
+        """SIGTERM came, and a handler of the user's decides what follows: export before it does."""
+        self._state = attr.RunState.PREEMPTED.value
+        self._freeze()
+        if self._providers is not None:
+            self._providers.flush(seconds, urgent=True)
+
+    def _forked(self) -> None:
+        """In a forked child: everything counted so far is the parent's to report."""
+        self.launcher = False
+        self._started = False
+        self._child = True
+        self._loops = False
+        self._providers = None
+        self._freezing = threading.RLock()
+        self.instruments.reset()
+        self.tracing.reset()
+        self.recorder.reset()
+
+    def _status(self) -> Iterable[tuple[float, Attributes]]:
+        if self.launcher:
+            for state in attr.RunState:
+                yield float(state.value == self._state), {attr.RUN_STATE.name: state.value}
+
+    def _count_fault(self, place: str, _error: Exception) -> None:
+        self.instruments.add(m.RLOTEL_ERRORS, 1, {attr.RLOTEL_PLACE.name: place})
