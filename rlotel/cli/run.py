@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from typing import NoReturn
 
 import click
 
 from rlotel import autostart, integrations
-from rlotel.config import SETTINGS, Config, Variable, resolve
+from rlotel.cli.options import named_as_given, settled, with_settings
+from rlotel.config import Config
 from rlotel.endpoint import SIGNALS
 from rlotel.endpoint import resolve as resolve_endpoint
 from rlotel.errors import SettingError
@@ -22,6 +22,28 @@ NOT_EXECUTABLE = 126
 """Exit codes as a shell gives them."""
 
 
+@with_settings
+@click.command(context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] --")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGS]...")
+def run(command: tuple[str, ...], **options: str | None) -> None:
+    """Run COMMAND with rlotel switched on in it and in every Python below it.
+
+    \b
+        rlotel run -- python train.py --lr 1e-6
+        rlotel run --endpoint http://collector:4318 -- torchrun --nproc-per-node 8 train.py
+        rlotel run --algorithm GRPO -- bash train.sh
+
+    Process id, signals and exit code are the command's own. Each option is a setting and sets the variable named
+    with it; without options those of the environment hold. A Python that is started with -E, -I or -S ignores
+    its environment and is not reached: call rlotel.instrument() there.
+    """  # noqa: D301 - click's mark for a paragraph that is not to be wrapped
+    try:
+        environ = environment(options, os.environ)
+    except SettingError as error:
+        raise named_as_given(error, options) from error
+    execute(command, environ)
+
+
 def environment(options: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of the command: the settings, and what switches rlotel on in every Python below it.
 
@@ -30,17 +52,12 @@ def environment(options: Mapping[str, str | None], environ: Mapping[str, str]) -
         environ: the environment of this process.
 
     Raises:
-        SettingError: a setting cannot be used; the message names the option.
+        SettingError: a setting cannot be used; the message names its variable.
     """
-    given = {name: text for name, text in options.items() if text is not None}
-    changed = {**environ, **{_variable(name): text for name, text in given.items()}}
-    try:
-        config = resolve({}, changed)
-        for signal in SIGNALS:
-            resolve_endpoint(signal, config, changed)
-        _check_names(config)
-    except SettingError as error:
-        raise _in_words_of_options(error, given) from None
+    config, changed = settled(options, environ)
+    for signal in SIGNALS:
+        resolve_endpoint(signal, config, changed)
+    _check_names(config)
     # One id for all that the command starts, also where it is a shell script.
     changed["RLOTEL_RUN_ID"] = Identity(config, changed).run_id
     return autostart.switched_on(changed) if config.enabled else changed
@@ -75,59 +92,3 @@ def _hint(command: str) -> str:
 def _refuse(code: int, problem: str) -> NoReturn:
     click.echo(f"Error: {problem}", err=True)
     sys.exit(code)
-
-
-def _variable(setting: str) -> str:
-    return _variables(setting)[0].name
-
-
-def _variables(setting: str) -> tuple[Variable, ...]:
-    field = next(item for item in SETTINGS if item.name == setting)
-    return cast("tuple[Variable, ...]", field.metadata["variables"])
-
-
-def _in_words_of_options(error: SettingError, given: Mapping[str, str]) -> SettingError:
-    for name in given:
-        if error.setting in {name, _variable(name)}:
-            return SettingError(_option(name), str(error).partition(": ")[2])
-    return error
-
-
-def _option(setting: str) -> str:
-    return "--" + setting.replace("_", "-")
-
-
-def _options(command: click.Command) -> click.Command:
-    for item in SETTINGS:
-        command.params.append(_click_option(item))
-    return command
-
-
-def _click_option(item: dataclasses.Field[Any]) -> click.Option:
-    default = f"default: {str(item.default).lower()}; " if item.default is not None else ""
-    return click.Option(
-        [_option(item.name), item.name],
-        metavar="TEXT" if not isinstance(item.default, bool) else "BOOLEAN",
-        help=f"{item.metadata['help'].replace('`', '')} [{default}{_variable(item.name)}]",
-    )
-
-
-@_options
-@click.command(
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS] --",
-)
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGS]...")
-def run(command: tuple[str, ...], **options: str | None) -> None:
-    """Run COMMAND with rlotel switched on in it and in every Python below it.
-
-    \b
-        rlotel run -- python train.py --lr 1e-6
-        rlotel run --endpoint http://collector:4318 -- torchrun --nproc-per-node 8 train.py
-        rlotel run --algorithm GRPO -- bash train.sh
-
-    Process id, signals and exit code are the command's own. Each option is a setting and sets the variable named
-    with it; without options those of the environment hold. A Python that is started with -E, -I or -S ignores
-    its environment and is not reached: call rlotel.instrument() there.
-    """  # noqa: D301 - click's mark for a paragraph that is not to be wrapped
-    execute(command, environment(options, os.environ))
