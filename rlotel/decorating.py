@@ -9,14 +9,18 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
 
-class Brackets(AbstractContextManager[object], AbstractAsyncContextManager[object], Protocol):
-    """What is put around a call."""
+class Interval(Protocol):
+    """What begins and ends."""
 
     def begin(self, *, current: bool) -> object:
         """The call begins."""
 
     def end(self, failure: BaseException | None) -> None:
         """The call has ended."""
+
+
+class Brackets(Interval, AbstractContextManager[object], AbstractAsyncContextManager[object], Protocol):
+    """What is put around a call."""
 
 
 New = Callable[[], Brackets]
@@ -27,7 +31,7 @@ def decorated(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, (classmethod, staticmethod)):
         return type(function)(decorated(new, function.__func__))
     if inspect.isasyncgenfunction(function):
-        return _asynchronous_generator(new, function)
+        return asynchronous_generator(new, function)
     if inspect.iscoroutinefunction(function):
         return _coroutine(new, function)
     if inspect.isgeneratorfunction(function):
@@ -72,15 +76,17 @@ def _generator(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _asynchronous_generator(new: New, function: Callable[..., Any]) -> Callable[..., Any]:
+def asynchronous_generator(new: Callable[[], Interval], function: Callable[..., Any]) -> Callable[..., Any]:
+    """For an asynchronous generator function; what is sent and thrown into it arrives there."""
+
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
         bracket = new()
         bracket.begin(current=False)
         failure: BaseException | None = None
-        items = function(*args, **kwargs)
-        step = items.asend(None)
         try:
+            items = function(*args, **kwargs)
+            step = items.asend(None)
             while True:
                 item = await step
                 try:

@@ -8,6 +8,7 @@ is open in it, and is left alone otherwise.
 from __future__ import annotations
 
 import contextvars
+from concurrent.futures import thread as pool
 from typing import Any
 
 from rlotel import context
@@ -29,7 +30,14 @@ def _carry_submitted(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _carry_target(call: Call) -> None:
-    if context.current() is not None:
-        thread, run = call.instance, call.instance.run
-        copied = contextvars.copy_context()
-        thread.run = lambda: copied.run(run)
+    thread = call.instance
+    # A pool's thread outlives the loop that happened to start it; what it is given carries its own context.
+    if context.current() is None or getattr(thread, "_target", None) is getattr(pool, "_worker", pool):
+        return
+    run, copied = thread.run, contextvars.copy_context()
+
+    def run_there() -> None:
+        del thread.run  # or the thread would hold on to itself
+        copied.run(run)
+
+    thread.run = run_there
