@@ -27,6 +27,8 @@ class Ages:
         instruments.watch(m.PHASE_AGE, self._phases)
         instruments.watch(m.PROGRESS_AGE, self._progress)
         instruments.watch(m.CHECKPOINT_AGE, self._checkpoints)
+        # It stays the step to come back to however many loops end before the next checkpoint.
+        instruments.watch(m.CHECKPOINT_STEP, self._checkpoint_steps)
 
     def reset(self) -> None:
         """Forget everything, as a forked child must."""
@@ -36,6 +38,7 @@ class Ages:
         self._open = {}
         self._progressed: float | None = None
         self._durable: dict[str, float] = {}
+        self._steps: dict[str, float] = {}
 
     def begin(self, interval: Interval) -> None:
         """An interval opens."""
@@ -51,10 +54,14 @@ class Ages:
         """The run got further: it started, or finished a loop or a train step."""
         self._progressed = self._now()
 
-    def durable(self, tier: str) -> None:
-        """A checkpoint of this tier can be restored from now on."""
+    def durable(self, tier: str, step: float | None) -> None:
+        """A checkpoint of this tier can be restored from now on; `step` is the one it holds, if that is known."""
         with self._lock:
             self._durable[tier] = self._now()
+            if step is None:
+                self._steps.pop(tier, None)
+            else:
+                self._steps[tier] = step
 
     def latest_loop(self) -> Loop | None:
         """The loop that was opened last and is still open, for work in threads that carry no context."""
@@ -84,3 +91,7 @@ class Ages:
         now = self._now()
         with self._lock:
             return [(now - saved, {attr.CHECKPOINT_TIER.name: tier}) for tier, saved in self._durable.items()]
+
+    def _checkpoint_steps(self) -> Readings:
+        with self._lock:
+            return [(step, {attr.CHECKPOINT_TIER.name: tier}) for tier, step in self._steps.items()]

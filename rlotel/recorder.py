@@ -233,9 +233,7 @@ class Recorder:
     @contained
     def saved(self, tier: str, step: int | None) -> None:
         """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
-        self.ages.durable(tier)
-        if step is not None:
-            self.instruments.set(m.CHECKPOINT_STEP, step, {attr.CHECKPOINT_TIER.name: tier})
+        self.ages.durable(tier, None if step is None else self.instruments.amount(m.CHECKPOINT_STEP.name, step))
 
     def _when(self, at: float | None) -> tuple[float, int]:
         now, wall_ns = self._clock.monotonic(), self._clock.wall_ns()
