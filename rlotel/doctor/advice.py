@@ -77,7 +77,7 @@ def _repair(destination: Destination, trial: Trial) -> str:
     elif trial.outcome == "rejected":
         advice = "see the collector's log for what it does not take"
     else:
-        advice = f"the address is from {where}"
+        return f"{trial.cause}. The address is from {where}."  # such a cause says itself what to change
     return f"{trial.cause}. To repair it, {advice}."
 
 

@@ -148,7 +148,7 @@ def _loads(library: str) -> bool:
 
 def _driver(version: Path) -> str | None:
     try:
-        match = re.search(r"Kernel Module\D*([\d.]+)", version.read_text("utf-8"))
+        match = re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", version.read_text("utf-8"))
     except (OSError, ValueError):
         return None
     return match[1] if match else None

@@ -119,7 +119,7 @@ def _cause(error: NotDelivered | OSError, stage: Stage) -> str:
         return {
             "name": f"the look-up of its name (DNS) is not answered within {SECONDS:.0f} s",
             "connection": f"no connection within {SECONDS:.0f} s: a firewall drops it, or nobody has this address",
-        }.get(stage, f"it takes the connection, but does not answer within {SECONDS:.0f} s")
+        }.get(stage, f"no answer within {SECONDS:.0f} s")
     return causes.of_connection(error, SECONDS)
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-FOREIGN = ("OTEL_", "RLOTEL_", "RAY_", "SLURM_", "K8S_", "KUBERNETES_", "PYTHONPATH")
+from tests.export.conftest import receiver, tls_files
+
+__all__ = ["command", "environment", "receiver", "rlotel", "tls_files"]
+
+FOREIGN = ("OTEL_", "RLOTEL_", "RAY_", "SLURM_", "K8S_", "KUBERNETES_", "PYTHONPATH", "http", "HTTP")
 
 
 @pytest.fixture
