@@ -9,9 +9,11 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opentelemetry.metrics import MeterProvider
-from opentelemetry.trace import TracerProvider
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
 
 FOLDER = str(Path(__file__).resolve().parent)
 SWITCH = "RLOTEL_ENABLED"
@@ -51,5 +53,4 @@ def _of_a_program(arguments: Iterable[str]) -> bool:
     """Whether this is a program of the user's: neither rlotel's own command nor multiprocessing's book-keeper."""
     words = list(arguments)
     script = Path(words[0]).stem if words else ""
-    own = script == "rlotel" or words[:2] == ["-m", "rlotel.cli"]
-    return not own and not any("multiprocessing.resource_tracker" in word for word in words)
+    return script != "rlotel" and not any("multiprocessing.resource_tracker" in word for word in words)
