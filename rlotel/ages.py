@@ -37,7 +37,7 @@ class Ages:
             interval.abandon()
         self._open = {}
         self._progressed: float | None = None
-        self._durable: dict[str, float] = {}
+        self._durable: dict[str | None, float] = {}
         self._steps: dict[str, float] = {}
 
     def begin(self, interval: Interval) -> None:
@@ -90,7 +90,10 @@ class Ages:
     def _checkpoints(self) -> Readings:
         now = self._now()
         with self._lock:
-            return [(now - saved, {attr.CHECKPOINT_TIER.name: tier}) for tier, saved in self._durable.items()]
+            return [
+                (now - saved, NONE if tier is None else {attr.CHECKPOINT_TIER.name: tier})
+                for tier, saved in self._durable.items()
+            ]
 
     def _checkpoint_steps(self) -> Readings:
         with self._lock:

@@ -5,7 +5,9 @@ A ratio is recorded only if both its parts were.
 
 from __future__ import annotations
 
-from rlotel.config import Config
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from rlotel.instruments import Instruments
 from rlotel.phases import Loop
 from rlotel.semconv import attributes as attr
@@ -13,30 +15,41 @@ from rlotel.semconv import metrics as m
 from rlotel.words import IDLE, MODEL_PHASES, SAMPLE, TRAIN
 
 
-def record(loop: Loop, seconds: float, config: Config, instruments: Instruments) -> None:
+@dataclass(frozen=True)
+class Hardware:
+    """The GPUs of a run; what is unknown is None."""
+
+    gpus: int | None = None
+    peak_flops: float | None = None
+    """Dense FLOP/s of one GPU at most."""
+    gpus_of: Mapping[str, int] = field(default_factory=dict)
+    """The GPUs of a phase that not all of them take part in."""
+
+
+def record(loop: Loop, seconds: float, hardware: Hardware, instruments: Instruments) -> None:
     """Record what a finished loop of `seconds` wall time implies."""
     for name, share in loop.shares.seconds.items():
         instruments.add(m.PHASE_TIME, share, {attr.PHASE_NAME.name: name})
     if seconds > 0:
         instruments.set(m.LOOP_IDLE_RATIO, min(loop.shares.seconds[IDLE] / seconds, 1.0))
-        _rates(loop, seconds, config, instruments)
+        _rates(loop, seconds, hardware.gpus, instruments)
     _ratios(loop, instruments)
-    if config.gpus and config.peak_flops:
-        _mfu(loop, seconds, config.gpus * config.peak_flops, instruments)
+    if hardware.gpus and hardware.peak_flops:
+        _mfu(loop, seconds, hardware, hardware.gpus * hardware.peak_flops, instruments)
 
 
-def _rates(loop: Loop, seconds: float, config: Config, instruments: Instruments) -> None:
+def _rates(loop: Loop, seconds: float, gpus: int | None, instruments: Instruments) -> None:
     counts = loop.counts
     tokens = [counts[f"{SAMPLE}.{kind}"] for kind in _TOKENS if f"{SAMPLE}.{kind}" in counts]
     if tokens:
         instruments.set(m.TOKENS_RATE, sum(tokens) / seconds)
-        if config.gpus:
-            instruments.set(m.TOKENS_RATE_PER_GPU, sum(tokens) / seconds / config.gpus)
+        if gpus:
+            instruments.set(m.TOKENS_RATE_PER_GPU, sum(tokens) / seconds / gpus)
     samples = counts.get(f"{SAMPLE}.samples")
     if samples is not None:
         instruments.set(m.SAMPLES_RATE, samples / seconds)
-        if config.gpus:
-            instruments.set(m.SAMPLES_RATE_PER_GPU, samples / seconds / config.gpus)
+        if gpus:
+            instruments.set(m.SAMPLES_RATE_PER_GPU, samples / seconds / gpus)
 
 
 _TOKENS = ("tokens", "prompt_tokens", "completion_tokens")
@@ -54,13 +67,15 @@ def _ratios(loop: Loop, instruments: Instruments) -> None:
         instruments.record(m.STEP_DURATION, step_seconds / steps)
 
 
-def _mfu(loop: Loop, seconds: float, peak: float, instruments: Instruments) -> None:
+def _mfu(loop: Loop, seconds: float, hardware: Hardware, peak: float, instruments: Instruments) -> None:
     """MFU = model FLOPs / (time × GPUs × peak FLOP/s); `peak` is that of all GPUs together."""
     for phase, metric in ((TRAIN, m.TRAIN_MFU), (SAMPLE, m.SAMPLE_MFU)):
         flops, busy = loop.counts.get(f"{phase}.flops"), loop.seconds(phase)
         if flops is not None and busy:
-            instruments.set(metric, flops / (busy * peak))
-            instruments.add(m.PHASE_FLOPS_CAPACITY, busy * peak, {attr.PHASE_NAME.name: phase})
+            gpus = hardware.gpus_of.get(phase)
+            capacity = busy * (peak if gpus is None else gpus * (hardware.peak_flops or 0.0))
+            instruments.set(metric, flops / capacity)
+            instruments.add(m.PHASE_FLOPS_CAPACITY, capacity, {attr.PHASE_NAME.name: phase})
     # A wait counts: what was waited for was computed as well, somewhere.
     computing = loop.seen() & MODEL_PHASES
     known = [loop.counts.get(f"{phase}.flops") for phase in computing]

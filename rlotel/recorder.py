@@ -14,6 +14,7 @@ from rlotel import context, derived, gates
 from rlotel.ages import Ages
 from rlotel.clock import Clock
 from rlotel.config import Config
+from rlotel.derived import Hardware
 from rlotel.errors import Faults, contained
 from rlotel.identity import Identity
 from rlotel.instruments import NONE, Attributes, Instruments, Value
@@ -59,7 +60,7 @@ class Recorder:
         freeze: Callable[[], None],
         stir: Callable[[], None],
     ) -> None:
-        self.config = config
+        self.hardware = Hardware(config.gpus, config.peak_flops)
         self.identity = identity
         self.instruments = instruments
         self.faults = faults
@@ -88,6 +89,13 @@ class Recorder:
             log.debug("identity came after the first loop and is not used: %s", sorted(found))
 
     @contained
+    def equip(self, found: Hardware) -> None:
+        """Tell what a framework knows of the run's GPUs; what was known before, or set by the user, wins."""
+        was = self.hardware
+        gpus, peak = was.gpus or found.gpus, was.peak_flops or found.peak_flops
+        self.hardware = Hardware(gpus, peak, {**found.gpus_of, **was.gpus_of})
+
+    @contained
     def open_loop(self, iteration: int | None = None, *, at: float | None = None) -> Loop:
         """An iteration begins, or began `at` an earlier `now()`. Without a number it is the one after the last."""
         self._freeze()
@@ -112,7 +120,7 @@ class Recorder:
         loop.close(now)
         self._record_duration(m.LOOP_DURATION, LOOP, seconds, NONE, loop.error)
         with self.faults.contain("what follows from a loop"):
-            derived.record(loop, seconds, self.config, self.instruments)
+            derived.record(loop, seconds, self.hardware, self.instruments)
         self.instruments.loop_finished()
         self._iterations.end(failed=loop.error is not None)
         if loop.error is None:
@@ -141,7 +149,7 @@ class Recorder:
             at: when it began, if not now.
         """
         self._stir()
-        word = WORDS.get(name, OTHER)
+        word = WORDS.get(name, OTHER) if isinstance(name, str) else OTHER
         attributes = self._legal(metric_attributes)
         if word.named:
             name = self._legal_name(name)
@@ -202,8 +210,7 @@ class Recorder:
             )
             self._sum(phase, what, amount)
         elif what == BYTES and phase.word.size is not None:
-            self._sum(phase, BYTES, amount)
-            return
+            return self._sum(phase, BYTES, amount)
         elif what not in (others := LOOP_COUNTS.get(phase.name, ANY_LOOP_COUNTS)):
             known = ", ".join(sorted({*phase.word.counters, *others, *([BYTES] if phase.word.size else [])}))
             raise TypeError(f"{phase.name} does not count {what}; it counts {known}")
@@ -233,6 +240,7 @@ class Recorder:
     @contained
     def saved(self, tier: str, step: int | None) -> None:
         """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
+        tier = self._legal({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, "_OTHER")
         self.ages.durable(tier, None if step is None else self.instruments.amount(m.CHECKPOINT_STEP.name, step))
 
     def _when(self, at: float | None) -> tuple[float, int]:
@@ -282,10 +290,11 @@ class Recorder:
             if value is None:
                 continue
             try:
-                if isinstance(value, bool):
-                    legal[name] = value
-                elif attr.BY_NAME[name].type == "int":
+                kind = attr.BY_NAME[name].type
+                if kind == "int":
                     legal[name] = gates.integer(value)
+                elif kind == "boolean" and isinstance(value, bool):
+                    legal[name] = value
                 else:
                     legal[name] = gates.text(value)
             except gates.Refused as refused:
