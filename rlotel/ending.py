@@ -51,21 +51,12 @@ class Ending:
 
     def state(self) -> str:
         """How it ended. To be asked as the interpreter exits, not before."""
-        uncaught = sys.exc_info()[1]  # a forked child of multiprocessing exits inside of the exception
-        if isinstance(uncaught, SystemExit):
-            return _of_code(uncaught.code)
-        if uncaught is None and not hasattr(sys, "ps1"):  # where one types, an error is not the end
-            last = _last_uncaught()
-            uncaught = None if last is self._before else last
-        if uncaught is not None:
+        uncaught = _last_uncaught()
+        if uncaught is not self._before and not hasattr(sys, "ps1"):  # where one types, an error is not the end
             return CANCELLED if isinstance(uncaught, KeyboardInterrupt) else FAILED
-        return _of_code(self._code)
-
-
-def _of_code(code: object) -> str:
-    if code is None or code == 0:
-        return COMPLETED
-    return CANCELLED if code == _INTERRUPTED else FAILED
+        if self._code is None or self._code == 0:
+            return COMPLETED
+        return CANCELLED if self._code == _INTERRUPTED else FAILED
 
 
 def _last_uncaught() -> BaseException | None:

@@ -107,6 +107,12 @@ def _written(path: Path, content: bytes) -> str:
     return str(path)
 
 
+def own_address() -> str:
+    """An address of the loopback network that no other process uses, for tests that need a certain port."""
+    pid = os.getpid()
+    return f"127.{64 + pid // 65536 % 128}.{pid // 256 % 256}.{pid % 256}"
+
+
 @dataclass(frozen=True)
 class Ended:
     """A program that ran: its exit code, what it printed, and when it said it was done (`time.time()`)."""
@@ -124,7 +130,15 @@ class Program:
     def __init__(self, source: str, environ: Mapping[str, str], *arguments: str) -> None:
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "RLOTEL_"))}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(source), *arguments],
+            # Python 3.12 and later warn of every fork with threads, which is what some of these try.
+            [
+                sys.executable,
+                "-W",
+                "ignore:This process:DeprecationWarning",
+                "-c",
+                textwrap.dedent(source),
+                *arguments,
+            ],
             env={**ours, **environ},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

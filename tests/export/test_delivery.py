@@ -34,7 +34,7 @@ from rlotel.receiver import Receiver, Reply
 from rlotel.semconv import Metric
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-from tests.export.conftest import TlsFiles
+from tests.export.conftest import TlsFiles, own_address
 
 PROTOCOLS = ["grpc", "http/protobuf"]
 TOKEN = "Bearer t0ken"
@@ -116,11 +116,11 @@ def test_tls_with_a_private_ca_and_a_token_in_a_header(
 
 
 def test_the_gke_tutorials_environment_delivers(failures: Failures) -> None:
-    # Port 4317 decides the protocol; on this address of the loopback network nobody else has it.
-    with Receiver(grpc_port=4317, host="127.0.0.7") as receiver:
+    address = own_address()
+    with Receiver(grpc_port=4317, host=address) as receiver:
         environ = {
-            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "127.0.0.7:4317",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.7:4317",
+            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"{address}:4317",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{address}:4317",
         }
         with sending(failures, environ) as built:
             assert built.flush(5)
@@ -272,7 +272,7 @@ RETRY = RetryInfo(retry_delay=Duration(nanos=200_000_000))
 def _status() -> bytes:
     status = Status(code=8, message="too many")
     status.details.add().Pack(RETRY)
-    return status.SerializeToString()
+    return bytes(status.SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_a_grpc_collector_that_is_out_of_quota_is_asked_again_when_it_says(
             return ExportMetricsServiceResponse()
 
     server = grpc.server(ThreadPoolExecutor(1))
-    add_MetricsServiceServicer_to_server(Busy(), server)
+    add_MetricsServiceServicer_to_server(Busy(), server)  # type: ignore[no-untyped-call]
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
