@@ -84,7 +84,7 @@ def demo(
         restart=restart,
     )
     if restart and options.restart_after is None:
-        raise click.BadParameter("too few --iterations to go back over; give 6 or more", param_hint="--restart")
+        raise click.BadParameter("too few --iterations to go back over; give 8 or more", param_hint="--restart")
     console = Console(highlight=False, markup=False)
     live = not as_json and endpoint is None and fits(console)
     try:

@@ -12,14 +12,16 @@ def seconds(value: float | None) -> str:
     for unit, scale in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
         if value >= scale * 0.9995:
             return f"{_three(value / scale)} {unit}"
-    return f"{value * 1e6:.0f} µs"
+    return f"{value * 1e6:.0f} µs" if value >= 5e-7 else "0 s"
 
 
 def count(value: float | None) -> str:
-    """How many: `4,096`, `94.2 k`, `4.13 M`."""
+    """How many, or how many a second: `51.2`, `4,096`, `94.2 k`, `4.13 M`."""
     if value is None:
         return ABSENT
-    return f"{value:,.0f}" if value < 9999.5 else _scaled(value)
+    if value >= 9999.5:
+        return _scaled(value)
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def size(value: float | None) -> str:

@@ -20,13 +20,16 @@ _FULL = "█"
 _GAP = "·"
 
 
-def sparkline(values: Sequence[float | None], width: int, floor: float | None = None) -> str:
+def sparkline(
+    values: Sequence[float | None], width: int, floor: float | None = None, top: float | None = None
+) -> str:
     """A line of at most `width` characters, one for each value or, where there are more, for the mean of some.
 
     Args:
         values: from old to new; None leaves a dot.
         width: characters.
-        floor: what the lowest block stands for, instead of the lowest value.
+        floor: what the lowest block stands for, if that is less than the lowest value.
+        top: what the highest block stands for, if that is more than the highest value.
     """
     width = min(width, len(values))
     edges = [len(values) * place // width for place in range(width + 1)] if width else []
@@ -38,11 +41,12 @@ def sparkline(values: Sequence[float | None], width: int, floor: float | None = 
     known = [cell for cell in cells if cell is not None]
     if not known:
         return _GAP * width
-    low = min(known) if floor is None else min(floor, *known)
-    span = max(known) - low
-    top = len(_RISING) - 1
+    low = min(known if floor is None else [*known, floor])
+    span = max(known if top is None else [*known, top]) - low
+    highest = len(_RISING) - 1
     return "".join(
-        _GAP if cell is None else _RISING[round((cell - low) / span * top) if span else top // 2] for cell in cells
+        _GAP if cell is None else _RISING[round((cell - low) / span * highest) if span else highest // 2]
+        for cell in cells
     )
 
 

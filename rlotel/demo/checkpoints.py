@@ -17,7 +17,7 @@ class Checkpoints:
 
     Args:
         folder: where to keep it; it must exist.
-        every: iterations from one to the next, at least 2, so that there is something to go back over.
+        every: iterations from one to the next.
     """
 
     def __init__(self, folder: Path, every: int) -> None:

@@ -47,14 +47,17 @@ class Options:
 
     @property
     def checkpoint_every(self) -> int:
-        """Iterations from one checkpoint to the next."""
-        return max(2, self.settings.iterations // 8)
+        """Iterations from one checkpoint to the next; 3 is the least that leaves two to go back over."""
+        return max(3, self.settings.iterations // 8)
 
     @property
     def restart_after(self) -> int | None:
-        """The iteration to restart after: late, and just before a checkpoint, so that there is much to repeat."""
+        """The iteration to restart after: late, just before a checkpoint, and with two to go back to.
+
+        None if there is none, or no restart is wanted.
+        """
         every, iterations = self.checkpoint_every, self.settings.iterations
-        late = range(max(every + 1, iterations * 3 // 5), iterations + 1)
+        late = range(max(2 * every, iterations * 3 // 5), iterations + 1)
         return next((number for number in late if number % every == every - 1), None) if self.restart else None
 
 

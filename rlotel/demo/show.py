@@ -70,8 +70,8 @@ class Screen(logging.Handler):
         self._live.stop()
         _log.removeHandler(self)
         _log.propagate = self._propagated
-        if self._outcome is not None and self._outcome.receiver is not None:
-            self._console.print(self._frame())
+        if self._outcome is not None:
+            self._console.print(self._view(self._outcome, note=""))
         for said in self._said:
             self._console.print(Text(said, "yellow"))
 
@@ -80,14 +80,15 @@ class Screen(logging.Handler):
         self._said.append(record.getMessage())
 
     def _frame(self) -> RenderableType:
-        outcome = self._outcome
-        if outcome is None or outcome.receiver is None:
+        if self._outcome is None:
             return ""
-        self._signals.take(outcome.receiver.capture)
+        hint = f"Ctrl-C ends the run. Shown is what arrives at {self._outcome.endpoint}."
+        return self._view(self._outcome, note=self._said[-1] if self._said else hint)
+
+    def _view(self, outcome: Outcome, note: str) -> RenderableType:
+        if outcome.receiver is not None:
+            self._signals.take(outcome.receiver.capture)
         elapsed = outcome.seconds or time.monotonic() - self._began
-        note = (
-            self._said[-1] if self._said else f"Ctrl-C ends the run. Shown is what arrives at {outcome.endpoint}."
-        )
         return view(self._signals, outcome.options.settings.iterations, elapsed, note)
 
 

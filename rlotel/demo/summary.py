@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from rlotel.demo.run import Outcome
     from rlotel.demo.signals import Signals
 
+_EXACT_MATCH = {attr.EVALUATION_NAME.name: "exact_match"}
 _LABEL = 22
+_WORTH_SAYING = 0.005
+"""Shares of the time below it are left out."""
 
 
 def print_summary(outcome: Outcome, console: Console) -> None:
@@ -75,6 +79,7 @@ def _received(signals: Signals) -> dict[str, Any]:
         "last": {metric.name: value for metric in gauges if (value := signals.value(metric)) is not None},
         "nonfinite": signals.totals(m.TRAIN_NONFINITE, attr.VALUE_NAME),
         "refused": signals.totals(m.RLOTEL_VALUES_REFUSED, attr.RLOTEL_REFUSAL_REASON),
+        "exact_match": _solved(signals),
         "restarts": signals.total(m.RESTARTS),
     }
 
@@ -100,26 +105,38 @@ def _facts(outcome: Outcome, signals: Signals | None) -> Iterator[Text]:
         )
     else:
         phases = sorted(signals.phases(), key=lambda phase: phase.share or 0.0, reverse=True)
-        yield _fact(
-            "where the time went",
-            " · ".join(f"{one.name} {amounts.share(one.share)}" for one in phases if one.share),
-        )
+        shares = [f"{one.name} {amounts.share(one.share)}" for one in phases if (one.share or 0) >= _WORTH_SAYING]
+        yield _fact("where the time went", " · ".join(shares))
         yield _fact(
             "what was received",
             f"{signals.points:,} points of {len(signals.metrics())} metrics, "
             f"{signals.spans:,} spans in {len(signals.traces):,} traces",
         )
-        yield _fact("what went wrong", _wrong(signals) or "nothing")
+        solved = _solved(signals)
+        if solved is not None:
+            yield _fact("new problems solved", amounts.share(solved))
+        for label, what in zip_longest(["what went wrong"], _wrong(signals) or ["nothing"], fillvalue=""):
+            yield _fact(label, what)
         yield _fact("capture", str(outcome.capture))
 
 
-def _wrong(signals: Signals) -> str:
-    failed = (
-        f"{phase.name} failed: {error.rpartition('.')[2]}" for phase in signals.phases() for error in phase.errors
-    )
-    nonfinite = (f"{name} not finite" for name in signals.totals(m.TRAIN_NONFINITE, attr.VALUE_NAME))
+def _wrong(signals: Signals) -> list[str]:
     restarts = signals.total(m.RESTARTS)
-    return " · ".join([*failed, *nonfinite, *([f"{restarts:.0f} restart"] if restarts else [])])
+    return [
+        *(
+            f"{phase.name} failed: {error.rpartition('.')[2]}"
+            for phase in signals.phases()
+            for error in phase.errors
+        ),
+        *(f"{name} was not finite" for name in signals.totals(m.TRAIN_NONFINITE, attr.VALUE_NAME)),
+        *([f"training went back to a checkpoint, {restarts:.0f}×"] if restarts else []),
+    ]
+
+
+def _solved(signals: Signals) -> float | None:
+    """The share of new problems that the last evaluation saw solved, however long that was ago."""
+    known = [value for value in signals.history(m.EVALUATION_SCORE, **_EXACT_MATCH) if value is not None]
+    return known[-1] if known else None
 
 
 def _next(outcome: Outcome) -> Iterator[Text]:

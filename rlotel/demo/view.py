@@ -15,7 +15,7 @@ from rlotel.demo import amounts
 from rlotel.demo.blocks import Fitted, bar, sparkline
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-from rlotel.words import CHECKPOINT, IDLE, REWARD, SAMPLE, SYNC, TRAIN
+from rlotel.words import IDLE, REWARD, SAMPLE, SYNC, TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 80, 24
 """The smallest terminal that it fits."""
 
 # The terminal's own colours: they are chosen to be read on its background, light or dark.
-_COLOURS = {SAMPLE: "cyan", REWARD: "magenta", TRAIN: "green", SYNC: "yellow", CHECKPOINT: "red", IDLE: "dim"}
+_COLOURS = {SAMPLE: "cyan", REWARD: "magenta", TRAIN: "green", SYNC: "yellow", IDLE: "dim"}
 _OTHER_COLOUR = "blue"
 _GOOD, _BAD, _QUIET = "green", "bold red", "dim"
 _LONG_OPEN_SECONDS = 2.0
@@ -60,7 +60,7 @@ def view(signals: Signals, goal: int, elapsed: float, note: str = "") -> Rendera
 
 
 def _panel(name: str, more: str, content: RenderableType, height: int) -> Panel:
-    title = Text.assemble((name, "bold"), (f" {more}" if more else "", _QUIET))
+    title = Text.assemble((name, "bold not dim"), (f" {more}" if more else "", _QUIET))
     return Panel(content, title=title, title_align="left", box=box.ROUNDED, border_style=_QUIET, height=height)
 
 
@@ -169,19 +169,19 @@ def _failures(signals: Signals) -> RenderableType:
         _tally("restarts", signals.total(m.RESTARTS)),
         _tally("refused", signals.total(m.RLOTEL_VALUES_REFUSED)),
     )
-    return Group(_tally("failed", len(errors), last), grid)
+    return Group(_tally("failed", len(errors) if signals.spans else None, last), grid)
 
 
 def _tally(name: str, value: float | None, detail: str = "") -> Text:
-    number = amounts.count(value) if value else "0"
-    return Text.assemble((f"{name} ", _QUIET), (number, _BAD if value else _GOOD), (detail, "red"))
+    colour = _QUIET if value is None else _BAD if value else _GOOD
+    return Text.assemble((f"{name} ", _QUIET), (amounts.count(value), colour), (detail, "red"))
 
 
 def _saturation(signals: Signals) -> RenderableType:
     idle = signals.history(m.LOOP_IDLE_RATIO)
     rows: list[RenderableType] = [
         _line("idle", amounts.share(idle[-1] if idle else None)),
-        _spark(idle, "yellow", floor=0.0),
+        _spark(idle, "yellow", floor=0.0, top=1.0),
     ]
     mfu = signals.history(m.TRAIN_MFU)
     if mfu:
@@ -206,5 +206,7 @@ def _line(name: str, value: str) -> RenderableType:
     return grid
 
 
-def _spark(values: Sequence[float | None], colour: str, floor: float | None = None) -> RenderableType:
-    return Fitted(lambda width: sparkline(values, width, floor), colour)
+def _spark(
+    values: Sequence[float | None], colour: str, floor: float | None = None, top: float | None = None
+) -> RenderableType:
+    return Fitted(lambda width: sparkline(values, width, floor, top), colour)
