@@ -39,22 +39,29 @@ class Patches:
         failed: Observer | None = None,
         change: Callable[[Call], tuple[tuple[Any, ...], dict[str, Any]]] | None = None,
         under: str | None = None,
+        optional: bool = False,
     ) -> None:
         """Watch `package.module:name` or `package.module:Class.method`, now or when its module is imported.
 
         Functions, coroutine functions, generators, asynchronous generators and context managers are bracketed as
         they run: `before` as the body starts, `after` as it has ended. A target that the module does not have is
-        reported as a fault, as is one that is no function; nothing else is touched.
+        reported as a fault unless it is `optional`, as is one that is no function; nothing else is touched.
 
         `under` names a decorator of the function that looks at who calls it, and so must stay the outermost: what
         it decorates is watched, and decorated again. Observers then find the object among the arguments.
         """
         module, _, path = target.partition(":")
         watch = Watch(before, after, failed, change)
+
+        def wrap(found: ModuleType) -> None:
+            with self._faults.contain(f"watch {target}"):
+                if not (optional and _lacks(found, path)):
+                    self._wrap(found, path, target, watch, under)
+
         if module in sys.modules:
-            self._wrap(sys.modules[module], path, target, watch, under)
+            wrap(sys.modules[module])
         else:
-            wrapt.register_post_import_hook(lambda found: self._wrap(found, path, target, watch, under), module)
+            wrapt.register_post_import_hook(wrap, module)
 
     def replace(self, owner: Any, name: str, value: object) -> None:
         """Set an attribute until `undo`, unless someone else has set it again by then."""
@@ -86,24 +93,33 @@ class Patches:
     def _wrap(self, module: ModuleType, path: str, target: str, watch: Watch, under: str | None) -> None:
         if not self._open:
             return
-        with self._faults.contain(f"watch {target}"):
-            *owners, name = path.split(".")
-            owner: Any = functools.reduce(getattr, owners, module)
-            original, inherited = _find(owner, name)
-            function = original.__func__ if isinstance(original, (classmethod, staticmethod)) else original
-            if isinstance(function, type) or not callable(function):
-                raise TypeError(f"{target} is a {type(function).__name__}: only functions and methods are watched")
-            watched: Any = original if under is None else vars(function)["__wrapped__"]
-            # Undone or not: where someone has wrapped it after us, ours must stay, and then does nothing.
-            wrapper = wrapt.FunctionWrapper(
-                watched,
-                bracket(self._faults, target, watch, function if under is None else watched),
-                enabled=lambda: self._open,
-            )
-            if under is not None:
-                wrapper = import_target(under)(wrapper)
-            setattr(owner, name, wrapper)
-            self._undo.append(functools.partial(_restore, owner, name, wrapper, original, inherited))
+        *owners, name = path.split(".")
+        owner: Any = functools.reduce(getattr, owners, module)
+        original, inherited = _find(owner, name)
+        function = original.__func__ if isinstance(original, (classmethod, staticmethod)) else original
+        if isinstance(function, type) or not callable(function):
+            raise TypeError(f"{target} is a {type(function).__name__}: only functions and methods are watched")
+        watched: Any = original if under is None else vars(function)["__wrapped__"]
+        # Undone or not: where someone has wrapped it after us, ours must stay, and then does nothing.
+        wrapper = wrapt.FunctionWrapper(
+            watched,
+            bracket(self._faults, target, watch, function if under is None else watched),
+            enabled=lambda: self._open,
+        )
+        if under is not None:
+            wrapper = import_target(under)(wrapper)
+        setattr(owner, name, wrapper)
+        self._undo.append(functools.partial(_restore, owner, name, wrapper, original, inherited))
+
+
+def _lacks(module: ModuleType, path: str) -> bool:
+    """Whether a module of another version has no such thing."""
+    found: Any = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            return True
+        found = getattr(found, name)
+    return False
 
 
 def _find(owner: Any, name: str) -> tuple[Any, bool]:
