@@ -29,6 +29,7 @@ class Known:
 
 KNOWN: Mapping[str, Known] = {
     "threads": Known("rlotel.integrations.threads", None),
+    "verl": Known("rlotel.integrations.verl", "verl"),
 }
 
 
