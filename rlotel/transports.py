@@ -8,9 +8,11 @@ from Python's global `random`. Each of these makes one attempt, within a time, a
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import zlib
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf.message import DecodeError
@@ -25,6 +27,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from rlotel import causes
 from rlotel.causes import NotDelivered
+from rlotel.errors import SettingError
 from rlotel.otlp_json import to_line
 
 if TYPE_CHECKING:
@@ -128,6 +131,7 @@ class GrpcTransport:
     """OTLP over gRPC."""
 
     def __init__(self, destination: Destination) -> None:
+        _import_grpc_quietly()
         import grpc
         from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
@@ -215,22 +219,27 @@ def credentials(protocol: str, signal: str) -> Any:
     Raises:
         SettingError: no such provider is installed.
     """
-    from os import environ
-
-    from rlotel.errors import SettingError
-
     for part in (f"{protocol}_{signal.upper()}", protocol):
         variable = f"OTEL_PYTHON_EXPORTER_OTLP_{part}_CREDENTIAL_PROVIDER"
-        if name := environ.get(variable, "").strip():
+        if name := os.environ.get(variable, "").strip():
             for entry in entry_points(group="opentelemetry_otlp_credential_provider", name=name):
                 return entry.load()
             raise SettingError(variable, f"no package that provides {name!r} is installed")
     return None
 
 
-def _grpc_credentials(destination: Destination) -> Any:
-    from pathlib import Path
+def _import_grpc_quietly() -> None:
+    """Import gRPC so that its C core does not print a line of its own for every handshake that fails."""
+    if "grpc" in sys.modules or "GRPC_VERBOSITY" in os.environ:
+        return  # then its user has decided
+    os.environ["GRPC_VERBOSITY"] = "ERROR"
+    try:
+        import grpc  # noqa: F401 - it reads the variable now
+    finally:
+        del os.environ["GRPC_VERBOSITY"]
 
+
+def _grpc_credentials(destination: Destination) -> Any:
     import grpc
 
     files = (destination.ca, destination.client_key, destination.client_certificate)

@@ -138,6 +138,18 @@ def test_without_a_collector_a_program_ends_in_5_seconds_and_as_it_would() -> No
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nothing_else_is_printed_about_a_failure(
+    receiver: Receiver, program: type[Program], protocol: str
+) -> None:
+    plain = environment(receiver, protocol)
+    tls = {**plain, "OTEL_EXPORTER_OTLP_ENDPOINT": plain["OTEL_EXPORTER_OTLP_ENDPOINT"].replace("http:", "https:")}
+    ended = program(TRAINING + "time.sleep(2)", tls).end()
+    said = ended.err.splitlines()
+    assert sorted(line.partition(" do not reach ")[0] for line in said) == ["rlotel: metrics", "rlotel: traces"]
+    assert all("not TLS: use http://" in line for line in said)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_sigterm_delivers_what_was_recorded_last(
     receiver: Receiver, program: type[Program], protocol: str
 ) -> None:
@@ -151,8 +163,8 @@ def test_sigterm_delivers_what_was_recorded_last(
 
 def test_sigterm_delivers_and_then_runs_the_users_handler(receiver: Receiver, program: type[Program]) -> None:
     # This handler leaves no chance to do anything after it.
-    handler = "signal.signal(signal.SIGTERM, lambda *_: os._exit(5))\n"
-    running = program(handler.join(["import os, signal\n", TRAINING]) + "wait()", environment(receiver, "grpc"))
+    handler = "import os, signal\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(5))\n"
+    running = program(handler + TRAINING + "wait()", environment(receiver, "grpc"))
     running.wait_for("ready")
     running.send(signal.SIGTERM)
     ended = running.end()
