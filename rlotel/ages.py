@@ -54,6 +54,10 @@ class Ages:
         """The run got further: it started, or finished a loop or a train step."""
         self._progressed = self._now()
 
+    def stand_back(self) -> None:
+        """The run's progress is another process's to report."""
+        self._progressed = None
+
     def durable(self, tier: str, step: float | None) -> None:
         """A checkpoint of this tier can be restored from now on; `step` is the one it holds, if that is known."""
         with self._lock:

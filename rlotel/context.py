@@ -35,6 +35,11 @@ def enter(interval: Interval) -> Entered:
     return token, otel_context.attach(trace.set_span_in_context(interval.span))
 
 
+def arrive(there: Context) -> Entered:
+    """Make a context current that came from another process: no loop of this one, but that one's span."""
+    return _current.set(None), otel_context.attach(there)
+
+
 def leave(entered: Entered) -> None:
     """Go back to what was current before.
 

@@ -65,6 +65,16 @@ class Identity:
         self._found.update({field: value for field, value in found.items() if not _empty(value)})
         return True
 
+    def adopt(self, attributes: Mapping[str, str]) -> bool:
+        """Take over the identity of the process that has the loop, by attribute name; its labels are right.
+
+        Returns:
+            Whether there was one to take over.
+        """
+        if self._frozen is None and attributes:
+            self._given.update({field: attributes[name] for field, name in _NAMES.items() if name in attributes})
+        return bool(attributes)
+
     def freeze(self) -> Mapping[str, str]:
         """Settle it, once: the attributes for every point and for the Resource."""
         if self._frozen is None:

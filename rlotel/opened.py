@@ -12,6 +12,7 @@ from types import TracebackType
 from opentelemetry.sdk.resources import Resource
 
 from rlotel import integrations, resource
+from rlotel.carrier import arrived_identity
 from rlotel.clock import Clock
 from rlotel.config import Config
 from rlotel.delivery import Delivery
@@ -21,6 +22,7 @@ from rlotel.ids import Ids
 from rlotel.instruments import Attributes, Instruments
 from rlotel.lifetime import Lifetime
 from rlotel.patching import Patches
+from rlotel.process import Process
 from rlotel.providers import Providers
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
@@ -34,6 +36,8 @@ IDENTITY_WAIT = 15.0
 """Seconds that a process without a loop waits for its identity before it exports."""
 EXIT_BOUND = 5.0
 """Seconds that the end of a process may take longer because of rlotel."""
+WORKER_EXIT = 2.0
+"""The same for a worker: whoever waits for its GPU to be free does not wait longer."""
 ATTEMPT = "RLOTEL_ATTEMPT"
 """In the environment of every process below the one that called `instrument()` first: tells one launch of a run
 from the next, and a launcher from its workers."""
@@ -58,10 +62,14 @@ class Session:
     ) -> None:
         self.config = config
         self.faults = Faults(self._count_fault)
-        self.launcher = ATTEMPT not in environ and environ.get("RANK", "0") in ("", "0")
+        self.process = Process(
+            launcher=ATTEMPT not in environ and environ.get("RANK", "0") in ("", "0"),
+            attempt=environ.get(ATTEMPT) or secrets.token_hex(4),
+            flush=lambda seconds: self.flush(seconds, urgent=True),
+        )
         self.identity = Identity(config, environ)
         self.instruments = Instruments(self.faults)
-        self.tracing = Tracing(self.identity.run_id, environ.get(ATTEMPT) or secrets.token_hex(4))
+        self.tracing = Tracing(self.identity.run_id, self.process.attempt)
         self.patches = Patches(self.faults)
         self.recorder = Recorder(
             config,
@@ -70,6 +78,7 @@ class Session:
             self.tracing,
             self.faults,
             clock,
+            self.process,
             freeze=self._loop_begins,
             stir=self._stir,
         )
@@ -98,14 +107,18 @@ class Session:
         """The run's id, known from the start."""
         return self.identity.run_id
 
-    def flush(self, timeout: float = EXIT_BOUND) -> bool:
+    def flush(self, timeout: float = EXIT_BOUND, *, urgent: bool = False) -> bool:
         """Export what was recorded so far; settles the identity if nothing has yet.
+
+        Args:
+            timeout: seconds it may take.
+            urgent: the process may be killed afterwards, so that metrics can't keep their distance of 5 s.
 
         Returns:
             Whether all of it arrived within `timeout` seconds.
         """
         self._freeze()
-        return self._providers.flush(timeout) if self._providers is not None else False
+        return self._providers.flush(timeout, urgent=urgent) if self._providers is not None else False
 
     def close(self) -> None:
         """Put back everything that was patched, export one last time and stop. Takes at most 5 s."""
@@ -125,7 +138,7 @@ class Session:
         """Connect the integrations; a launcher also starts its clock and marks the processes to come."""
         integrations.connect(frameworks, self.patches, self.recorder, self.faults)
         self._facts.start()
-        if self.launcher:
+        if self.process.launcher:
             self.patches.set_item(os.environ, ATTEMPT, self.tracing.attempt)
             self.patches.set_item(os.environ, "RLOTEL_RUN_ID", self.run_id)
             self._stir()
@@ -146,8 +159,12 @@ class Session:
                 self._lifetime.stir()
             else:
                 self._lifetime.start()
+        # What has arrived is settled: there is nothing to wait for.
+        if self._providers is None and self.identity.adopt(arrived_identity()):
+            self._freeze()
 
     def _loop_begins(self) -> None:
+        self.process.loop = "here"
         if not self._loops:
             self._stir()
             self._freeze(loop=True)
@@ -159,7 +176,8 @@ class Session:
             if self._providers is not None or not (self._started or loop):
                 return
             identity = self.identity.freeze()
-            found = resource.build(self.config, identity, self._facts.get(), self._environ)
+            facts = {**self._facts.get(), **self.process.facts()}
+            found = resource.build(self.config, identity, facts, self._environ)
             self._providers = self._factory(found, Delivery(self.instruments.add))
             self._zeros(loop)
             meter = self._providers.meter_provider.get_meter(SCOPE, __version__, schema_url=SCHEMA_URL)
@@ -173,13 +191,13 @@ class Session:
 
     def _zeros(self, loop: bool) -> None:
         self.instruments.start_at_zero("process")
-        if self.launcher:
+        if self.process.launcher:
             self.instruments.start_at_zero("launcher")
             if restarts := attempt(self._environ):
                 self.instruments.add(
                     m.RESTARTS, restarts, {attr.RESTART_REASON.name: attr.RestartReason.UNKNOWN.value}
                 )
-        if self.launcher or loop:
+        if (self.process.launcher and self.process.loop != "elsewhere") or loop:
             self._loop_zeros()
 
     def _loop_zeros(self) -> None:
@@ -194,7 +212,7 @@ class Session:
         self._state = state
         self._freeze()
         if self._providers is not None:
-            self._providers.close(seconds)
+            self._providers.close(min(seconds, WORKER_EXIT) if self.process.worker else seconds)
 
     def _preempted(self, seconds: float) -> None:
         """SIGTERM came, and a handler of the user's decides what follows: export before it does."""
@@ -205,7 +223,7 @@ class Session:
 
     def _forked(self) -> None:
         """In a forked child: everything counted so far is the parent's to report."""
-        self.launcher = False
+        self.process.forked()
         self._started = False
         self._child = True
         self._loops = False
@@ -216,7 +234,7 @@ class Session:
         self.recorder.reset()
 
     def _status(self) -> Iterable[tuple[float, Attributes]]:
-        if self.launcher:
+        if self.process.launcher:
             for state in attr.RunState:
                 yield float(state.value == self._state), {attr.RUN_STATE.name: state.value}
 

@@ -38,6 +38,7 @@ class Patches:
         after: Observer | None = None,
         failed: Observer | None = None,
         change: Callable[[Call], tuple[tuple[Any, ...], dict[str, Any]]] | None = None,
+        result: Callable[[Call], Any] | None = None,
         under: str | None = None,
         optional: bool = False,
     ) -> None:
@@ -51,7 +52,7 @@ class Patches:
         it decorates is watched, and decorated again. Observers then find the object among the arguments.
         """
         module, _, path = target.partition(":")
-        watch = Watch(before, after, failed, change)
+        watch = Watch(before, after, failed, change, result)
 
         def wrap(found: ModuleType) -> None:
             with self._faults.contain(f"watch {target}"):
@@ -81,6 +82,10 @@ class Patches:
                 else:
                     mapping[key] = before
 
+        self._undo.append(undo)
+
+    def when_undone(self, undo: Callable[[], None]) -> None:
+        """Call this, too, to put things back."""
         self._undo.append(undo)
 
     def undo(self) -> None:

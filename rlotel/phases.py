@@ -16,6 +16,7 @@ from rlotel.shares import Shares
 from rlotel.words import IDLE, LOOP, Word
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.trace import Span
 
     from rlotel.instruments import Value
@@ -66,6 +67,8 @@ class Phase(Interval):
     """Those known as it begins."""
     waits: bool = False
     inside: Interval | None = None
+    outside: Context | None = None
+    """What it began in, where its span is made only later."""
     counts: dict[str, float] = field(default_factory=dict)
     """What `add()` brought so far, by its keyword."""
     told: dict[str, float] = field(default_factory=dict)
@@ -140,7 +143,7 @@ class Loop(Interval):
                 union.begin()
             if not self.ended:
                 owner = IDLE if phase.waits else phase.name
-                self.shares.begin(id(phase), owner, None if inside is None else id(inside), phase.started)
+                self.shares.begin(phase, owner, inside, phase.started)
 
     def end(self, phase: Phase, now: float) -> None:
         """A phase closes. One that outlives its loop is observed now, whole."""
@@ -148,7 +151,7 @@ class Loop(Interval):
             for union in self._unions_of(phase):
                 union.end(phase.started, now, phase.error)
             if not self.ended:
-                self.shares.end(id(phase), now)
+                self.shares.end(phase, now)
                 return
             finished = self._finished()
         for union in finished:

@@ -20,6 +20,7 @@ from rlotel.identity import Identity
 from rlotel.instruments import NONE, Attributes, Instruments, Value
 from rlotel.iterations import Iterations
 from rlotel.phases import Interval, Loop, Phase, Union, error_type
+from rlotel.process import Process
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
@@ -45,6 +46,7 @@ class Recorder:
         tracing: where spans go.
         faults: where our own errors go.
         clock: what durations and timestamps are read from.
+        process: what this process is in its run.
         freeze: called as a loop begins: with the first, identity is settled and exporting starts.
         stir: called as a phase begins: a process that had nothing to say so far has something now.
     """
@@ -57,6 +59,7 @@ class Recorder:
         tracing: Tracing,
         faults: Faults,
         clock: Clock,
+        process: Process,
         freeze: Callable[[], None],
         stir: Callable[[], None],
     ) -> None:
@@ -64,6 +67,7 @@ class Recorder:
         self.identity = identity
         self.instruments = instruments
         self.faults = faults
+        self.process = process
         self._tracing = tracing
         self._clock = clock
         self._freeze = freeze
@@ -94,6 +98,17 @@ class Recorder:
         was = self.hardware
         gpus, peak = was.gpus or found.gpus, was.peak_flops or found.peak_flops
         self.hardware = Hardware(gpus, peak, {**found.gpus_of, **was.gpus_of})
+
+    @contained
+    def loop_is_here(self) -> None:
+        """Tell that this process runs the run's loop, before the first: identity is settled, its metrics begin."""
+        self._freeze()
+
+    @contained
+    def loop_is_elsewhere(self) -> None:
+        """Tell that another process runs the loop: this one, the launcher, does not report how far it got."""
+        self.process.loop = "elsewhere"
+        self.ages.stand_back()
 
     @contained
     def open_loop(self, iteration: int | None = None, *, at: float | None = None) -> Loop:
@@ -154,7 +169,7 @@ class Recorder:
         if word.named:
             name = self._legal_name(name)
             attributes[attr.PHASE_NAME.name] = name
-        around = inside or self._around()
+        around = inside or self.around()
         loop = around if isinstance(around, Loop) else around.loop if around else None
         iteration = {attr.LOOP_ITERATION.name: loop.iteration} if loop is not None else {}
         phase = Phase(
@@ -170,7 +185,8 @@ class Recorder:
         if loop is not None:
             loop.begin(phase)
         self._tracing.begin_phase(phase)
-        self.ages.begin(phase)
+        if not self.process.worker:
+            self.ages.begin(phase)
         return phase
 
     @contained
@@ -183,12 +199,14 @@ class Recorder:
         phase.ended = True
         phase.error = error_type(error)
         self.ages.end(phase)
-        if phase.loop is None:
+        if self.process.worker:
+            self._record_worker(phase, seconds)
+        elif phase.loop is None:
             self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
         else:
             phase.loop.end(phase, now)
         if phase.name == TRAIN and not phase.error:
-            self.ages.progress()
+            self._progress()
         if phase.word.size is not None and BYTES in phase.counts:
             self.instruments.record(phase.word.size, phase.counts[BYTES], phase.metric_attributes)
         phase.results = self._legal(phase.told)
@@ -210,7 +228,8 @@ class Recorder:
             )
             self._sum(phase, what, amount)
         elif what == BYTES and phase.word.size is not None:
-            return self._sum(phase, BYTES, amount)
+            self._sum(phase, BYTES, amount)
+            return
         elif what not in (others := LOOP_COUNTS.get(phase.name, ANY_LOOP_COUNTS)):
             known = ", ".join(sorted({*phase.word.counters, *others, *([BYTES] if phase.word.size else [])}))
             raise TypeError(f"{phase.name} does not count {what}; it counts {known}")
@@ -221,7 +240,7 @@ class Recorder:
         if phase.loop is not None:
             phase.loop.count(f"{phase.name}.{what}", amount)
         if phase.name == TRAIN and what == "steps":
-            self.ages.progress()
+            self._progress()
 
     def _sum(self, phase: Phase, what: str, amount: float) -> None:
         with self._summing:
@@ -238,7 +257,7 @@ class Recorder:
         self.instruments.set(metric, value, attributes if role is None else {**attributes, attr.ROLE.name: role})
 
     @contained
-    def saved(self, tier: str, step: int | None) -> None:
+    def saved(self, tier: str | None, step: int | None) -> None:
         """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
         tier = self._legal({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, "_OTHER")
         self.ages.durable(tier, None if step is None else self.instruments.amount(m.CHECKPOINT_STEP.name, step))
@@ -259,8 +278,18 @@ class Recorder:
             self.instruments.add(m.PHASE_FAILURES, 1, {attr.PHASE_NAME.name: name})
         self.instruments.record(metric, seconds, attributes)
 
-    def _around(self) -> Interval | None:
-        """What a phase that begins here is inside of.
+    def _record_worker(self, phase: Phase, seconds: float) -> None:
+        known = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name}
+        if phase.error is not None:
+            known[attr.ERROR_TYPE.name] = phase.error
+        self.instruments.record(m.WORKER_DURATION, seconds, known)
+
+    def _progress(self) -> None:
+        if not self.process.worker:
+            self.ages.progress()
+
+    def around(self) -> Interval | None:
+        """The loop or phase that a phase which begins here is inside of, if any.
 
         A thread that outlives the loop it was started in still carries that one: it works for the present one now.
         """

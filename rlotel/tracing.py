@@ -10,6 +10,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable
 
+from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, Status, StatusCode, Tracer
@@ -73,7 +74,10 @@ class Tracing:
 
     def begin_phase(self, phase: Phase) -> None:
         """Start a phase's span, as a child of what it is inside of."""
-        if self._tracer is None or (phase.loop is not None and not phase.loop.may_have_span(phase.name)):
+        if self._tracer is None:
+            phase.outside = otel_context.get_current()
+            return
+        if phase.loop is not None and not phase.loop.may_have_span(phase.name):
             return
         # Outside of any loop the current context decides: a host's span, or a parent process's loop after a fork.
         inside = phase.inside.span if phase.inside is not None else None
@@ -97,7 +101,10 @@ class Tracing:
 
 def _make(tracer: Tracer, phase: Phase, end_ns: int) -> None:
     span = tracer.start_span(
-        phase.word.span.name, attributes=phase.span_attributes, start_time=phase.started_ns, context=Context()
+        phase.word.span.name,
+        attributes=phase.span_attributes,
+        start_time=phase.started_ns,
+        context=phase.outside or Context(),
     )
     _finish(span, phase, end_ns)
 

@@ -55,6 +55,8 @@ class Watch:
     failed: Observer | None = None
     change: Callable[[Call], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
     """New arguments for the call. If it fails, the original ones go through."""
+    result: Callable[[Call], Any] | None = None
+    """Another result of a function or coroutine, in place of `call.result`. If it fails, that one goes through."""
 
 
 def bracket(faults: Faults, target: str, watch: Watch, wrapped: Any) -> Callable[..., Any]:
@@ -75,9 +77,13 @@ def bracket(faults: Faults, target: str, watch: Watch, wrapped: Any) -> Callable
         _tell(faults, target, watch.before, call)
         return call
 
-    def left(call: Call, result: Any = None, error: BaseException | None = None) -> None:
+    def left(call: Call, result: Any = None, error: BaseException | None = None) -> Any:
         call.result, call.error = result, error
         _tell(faults, target, watch.after if error is None else watch.failed, call)
+        if watch.result is not None and error is None:
+            with faults.contain(target):
+                return watch.result(call)
+        return result
 
     return functools.partial(_kind(wrapped, body), enter, left)
 
@@ -117,8 +123,7 @@ def _function(enter: Enter, left: Left, wrapped: Any, instance: Any, args: Any, 
         raise
     if inspect.iscoroutine(result):
         return _awaited(left, call, result)  # a plain decorator of a coroutine function
-    left(call, result)
-    return result
+    return left(call, result)
 
 
 async def _awaited(left: Left, call: Call, coroutine: Any) -> Any:
@@ -127,8 +132,7 @@ async def _awaited(left: Left, call: Call, coroutine: Any) -> Any:
     except BaseException as error:
         left(call, error=error)
         raise
-    left(call, result)
-    return result
+    return left(call, result)
 
 
 def _coroutine(enter: Enter, left: Left, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:

@@ -1,0 +1,50 @@
+"""What this process is in its run: the one that launched it, the one with the loop, or a worker.
+
+Every metric of the model has one owner, so that nothing is counted twice. A phase in a worker is a span in the
+loop's trace and an observation of `rl.worker.duration`; the process that runs the loop reports all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from opentelemetry.util.types import AttributeValue
+
+Facts = Mapping[str, AttributeValue]
+
+
+class Process:
+    """One process of a run.
+
+    Args:
+        launcher: whether the run was launched here: then its status is reported from here.
+        attempt: what tells one launch of the run from the next.
+        flush: exports what was recorded within the seconds it is given; says whether all of it arrived.
+    """
+
+    def __init__(self, launcher: bool, attempt: str, flush: Callable[[float], bool]) -> None:
+        self.launcher = launcher
+        self.attempt = attempt
+        self.flush = flush
+        self.loop: Literal["here", "elsewhere"] | None = None
+        """Where the run's loop is, as far as this process knows."""
+        self._reads: list[Callable[[], Facts]] = []
+
+    @property
+    def worker(self) -> bool:
+        """Whether other processes have launched the run and have its loop."""
+        return not self.launcher and self.loop != "here"
+
+    def forked(self) -> None:
+        """This is a forked child now: launcher and loop are its parent's."""
+        self.launcher = False
+        self.loop = None
+
+    def describe(self, read: Callable[[], Facts]) -> None:
+        """Let `read` tell facts for the Resource, by attribute name, when exporting starts. It must not wait."""
+        self._reads.append(read)
+
+    def facts(self) -> dict[str, AttributeValue]:
+        """What all of those tell now."""
+        return {name: value for read in self._reads for name, value in read().items()}
