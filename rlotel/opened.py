@@ -17,6 +17,7 @@ from rlotel.clock import Clock
 from rlotel.config import Config
 from rlotel.delivery import Delivery
 from rlotel.errors import Faults
+from rlotel.handover import ATTEMPT, RUN_ID
 from rlotel.identity import Identity, attempt
 from rlotel.ids import Ids
 from rlotel.instruments import Attributes, Instruments
@@ -38,9 +39,6 @@ EXIT_BOUND = 5.0
 """Seconds that the end of a process may take longer because of rlotel."""
 WORKER_EXIT = 2.0
 """The same for a worker: whoever waits for its GPU to be free does not wait longer."""
-ATTEMPT = "RLOTEL_ATTEMPT"
-"""In the environment of every process below the one that called `instrument()` first: tells one launch of a run
-from the next, and a launcher from its workers."""
 
 SCOPE = "rlotel"
 """The instrumentation scope of everything we record."""
@@ -140,7 +138,7 @@ class Session:
         self._facts.start()
         if self.process.launcher:
             self.patches.set_item(os.environ, ATTEMPT, self.tracing.attempt)
-            self.patches.set_item(os.environ, "RLOTEL_RUN_ID", self.run_id)
+            self.patches.set_item(os.environ, RUN_ID, self.run_id)
             self._stir()
 
     def end(self, state: str | None) -> None:
@@ -210,7 +208,8 @@ class Session:
     def _finish(self, state: str, seconds: float) -> None:
         """Say how the run ended and export it. In the lifetime's thread, or that of `uninstrument()`."""
         self._state = state
-        self._freeze()
+        if state != attr.RunState.COMPLETED.value or self.recorder.used:
+            self._freeze()  # a helper program of a script that only ran past has nothing to say
         if self._providers is not None:
             self._providers.close(min(seconds, WORKER_EXIT) if self.process.worker else seconds)
 

@@ -79,6 +79,8 @@ class Recorder:
     def reset(self) -> None:
         """Forget what is open and done, as a forked child must."""
         self.ages.reset()
+        self.used = False
+        """Whether a loop or a phase was ever opened."""
         self._iterations = Iterations(self.instruments)
         self._summing = threading.RLock()
 
@@ -113,6 +115,7 @@ class Recorder:
     @contained
     def open_loop(self, iteration: int | None = None, *, at: float | None = None) -> Loop:
         """An iteration begins, or began `at` an earlier `now()`. Without a number it is the one after the last."""
+        self.used = True
         self._freeze()
         number = self._iterations.begin(iteration, alone=self.ages.latest_loop() is None)
         loop = Loop(number, *self._when(at), self._observe)
@@ -163,8 +166,9 @@ class Recorder:
             inside: the loop or phase it belongs to, where the caller knows better than the context.
             at: when it began, if not now.
         """
+        self.used = True
         self._stir()
-        word = WORDS.get(name, OTHER) if isinstance(name, str) else OTHER
+        word = WORDS.get(name, OTHER) if type(name) is str else OTHER
         attributes = self._legal(metric_attributes)
         if word.named:
             name = self._legal_name(name)
@@ -322,7 +326,7 @@ class Recorder:
                 kind = attr.BY_NAME[name].type
                 if kind == "int":
                     legal[name] = gates.integer(value)
-                elif kind == "boolean" and isinstance(value, bool):
+                elif kind == "boolean" and type(value) is bool:
                     legal[name] = value
                 else:
                     legal[name] = gates.text(value)

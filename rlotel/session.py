@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rlotel.clock import Clock, SystemClock
 from rlotel.config import Config, resolve, sdk_disabled
 from rlotel.errors import SettingError
+from rlotel.handover import environment as settings_of
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -66,16 +67,17 @@ def instrument(
     if (tracer_provider is None) != (meter_provider is None):
         missing = "meter_provider" if meter_provider is None else "tracer_provider"
         raise SettingError(missing, "give tracer_provider and meter_provider together, or neither")
-    config = resolve(arguments, os.environ)
+    environ = settings_of(os.environ)
+    config = resolve(arguments, environ)
 
     from rlotel import providers
 
     def factory(found: Resource, delivery: Delivery) -> Providers:
         if tracer_provider is not None and meter_provider is not None:
-            return Providers.adopt(tracer_provider, meter_provider)
-        return providers.build(config, found, delivery, os.environ)
+            return providers.Providers.adopt(tracer_provider, meter_provider)
+        return providers.build(config, found, delivery, environ)
 
-    return open_session(config, os.environ, SystemClock(), factory)
+    return open_session(config, environ, SystemClock(), factory)
 
 
 def open_session(config: Config, environ: Mapping[str, str], clock: Clock, factory: Factory) -> Session:

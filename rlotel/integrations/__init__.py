@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Literal
 
 from rlotel.errors import Faults, SettingError
@@ -23,24 +25,32 @@ class Known:
 
     @property
     def present(self) -> bool:
-        """Whether the framework is installed. Looks for it without importing it."""
-        return self.package is None or importlib.util.find_spec(self.package) is not None
+        """Whether the framework can be imported, from the working directory too; it is not imported here.
+
+        Under `rlotel run` this is asked before Python has put the program's own folder on its path.
+        """
+        return (
+            self.package is None
+            or importlib.util.find_spec(self.package) is not None
+            or PathFinder.find_spec(self.package, [str(Path.cwd())]) is not None
+        )
 
 
 KNOWN: Mapping[str, Known] = {
     "threads": Known("rlotel.integrations.threads", None),
+    "ray": Known("rlotel.integrations.ray", "ray"),
     "verl": Known("rlotel.integrations.verl", "verl"),
 }
 
 
 def chosen(frameworks: tuple[str, ...] | Literal["auto"]) -> tuple[str, ...]:
-    """The names to connect.
+    """The names to connect. Automatically those are all: an integration of what is never imported does nothing.
 
     Raises:
         SettingError: a name is unknown, or its framework is not installed.
     """
     if frameworks == "auto":
-        return tuple(name for name, known in KNOWN.items() if known.present)
+        return tuple(KNOWN)
     for name in frameworks:
         if name not in KNOWN:
             raise SettingError(
