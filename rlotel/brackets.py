@@ -143,7 +143,7 @@ def sample(
         SAMPLE,
         {attr.SAMPLE_KIND.name: kind, attr.ROLE.name: role},
         {attr.SAMPLE_BATCH_SIZE.name: batch_size},
-        waits=kind == "wait",
+        waits=type(kind) is str and kind == "wait",
     )
 
 
@@ -182,7 +182,7 @@ def sync(
 
 def phase(name: str, *, role: str | None = None) -> Bracket:
     """Any other part of a loop: data, logprob, ref_logprob, value, advantage, evaluate, or a word of one's own."""
-    if name == SAMPLE:
+    if type(name) is str and name == SAMPLE:
         return sample(role=role)
     return cast(Bracket, _phase(None, name, {attr.ROLE.name: role}, {}))
 
@@ -218,7 +218,7 @@ def checkpoint(
 
     def close(recorder: Recorder, opened: Phase, error: BaseException | None) -> None:
         recorder.close_phase(opened, error)
-        if operation == "save" and error is None:
+        if type(operation) is str and operation == "save" and error is None:
             recorder.saved(tier, step)
 
     return Bracket(open_, close)

@@ -88,7 +88,7 @@ class Identity:
 
 
 def _empty(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+    return value is None or (type(value) is str and not value.strip())
 
 
 def _job_id(environ: Mapping[str, str]) -> str | None:

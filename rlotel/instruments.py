@@ -204,7 +204,7 @@ class Instruments:
         given = tuple(attributes.items()) if attributes else ()
         try:
             return self._keys[metric][given]
-        except (KeyError, TypeError):  # it is new, or cannot be hashed
+        except Exception:  # noqa: BLE001 - it is new, or cannot be hashed or compared, and may raise anything
             return self._new_key(metric, given)
 
     def _new_key(self, metric: Metric, given: tuple[tuple[str, object], ...]) -> Key | None:
@@ -212,7 +212,7 @@ class Instruments:
         try:
             key = tuple(
                 sorted(
-                    (name, value if isinstance(value, bool) else gates.text(value))
+                    (name, value if type(value) is bool else gates.text(value))
                     for name, value in given
                     if name in allowed and value is not None
                 )

@@ -23,15 +23,15 @@ class Shares:
         self.seconds: dict[str, float] = {IDLE: 0.0}
         """Complete once the loop is closed."""
         self._mark = now
-        self._events: list[tuple[float, int, str | None, int | None]] = []
-        self._open: dict[int, tuple[str, int | None]] = {}
-        """Open phases, by an identity of theirs: whose moment it is, and the phase they are inside of."""
+        self._events: list[tuple[float, object, str | None, object]] = []
+        self._open: dict[object, tuple[str, object]] = {}
+        """Open phases: whose moment it is, and the phase they are inside of."""
 
-    def begin(self, phase: int, owner: str, inside: int | None, now: float) -> None:
+    def begin(self, phase: object, owner: str, inside: object, now: float) -> None:
         """A phase opens; `owner` is its name, or idle for a wait."""
         self._note((now, phase, owner, inside))
 
-    def end(self, phase: int, now: float) -> None:
+    def end(self, phase: object, now: float) -> None:
         """A phase closes."""
         self._note((now, phase, None, None))
 
@@ -40,7 +40,7 @@ class Shares:
         self._settle(now)
         self._give(now)
 
-    def _note(self, event: tuple[float, int, str | None, int | None]) -> None:
+    def _note(self, event: tuple[float, object, str | None, object]) -> None:
         self._events.append(event)
         if len(self._events) >= MOST_EVENTS:
             self._settle(event[0])

@@ -114,6 +114,7 @@ class Telemetry:
 
     def _capture(self) -> Capture:
         points: tuple[Point, ...] = ()
+        self.session.flush(0)  # settles the identity, as the first export does
         data = self._reader.get_metrics_data()
         if data is not None:
             points = tuple(capture.flatten(encode_metrics(data))[0])
