@@ -11,7 +11,7 @@ from types import TracebackType
 
 from opentelemetry.sdk.resources import Resource
 
-from rlotel import integrations, resource
+from rlotel import handover, integrations, resource
 from rlotel.carrier import arrived_identity
 from rlotel.clock import Clock
 from rlotel.config import Config
@@ -57,12 +57,14 @@ class Session:
         clock: Clock,
         factory: Factory,
         close: Callable[[Session, str | None], None],
+        on_fault: Callable[[str, Exception], None] = lambda _place, _error: None,
     ) -> None:
         self.config = config
         self.faults = Faults(self._count_fault)
         self.process = Process(
             launcher=ATTEMPT not in environ and environ.get("RANK", "0") in ("", "0"),
             attempt=environ.get(ATTEMPT) or secrets.token_hex(4),
+            handover=self._handover,
             flush=lambda seconds: self.flush(seconds, urgent=True),
         )
         self.identity = Identity(config, environ)
@@ -83,6 +85,7 @@ class Session:
         self.instruments.watch(m.RUN_STATUS, self._status)
         self._factory = factory
         self._close = close
+        self._on_fault = on_fault
         self._environ = environ
         self._state = attr.RunState.RUNNING.value
         self._facts = resource.Facts(config, environ)
@@ -148,6 +151,7 @@ class Session:
         self._finish(state or attr.RunState.COMPLETED.value, EXIT_BOUND)
         self.instruments.unbind()
         self.tracing.reset()
+        self.recorder.ages.reset()  # or what is still open would count as current in the next session
 
     def _stir(self) -> None:
         """A worker that had nothing to say has something now: its identity is settled after the same wait."""
@@ -232,10 +236,14 @@ class Session:
         self.tracing.reset()
         self.recorder.reset()
 
+    def _handover(self) -> dict[str, str]:
+        return handover.variables(self.config, self._environ, self.run_id, self.process.attempt)
+
     def _status(self) -> Iterable[tuple[float, Attributes]]:
         if self.process.launcher:
             for state in attr.RunState:
                 yield float(state.value == self._state), {attr.RUN_STATE.name: state.value}
 
-    def _count_fault(self, place: str, _error: Exception) -> None:
+    def _count_fault(self, place: str, error: Exception) -> None:
+        self._on_fault(place, error)
         self.instruments.add(m.RLOTEL_ERRORS, 1, {attr.RLOTEL_PLACE.name: place})

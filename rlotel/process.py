@@ -20,12 +20,20 @@ class Process:
     Args:
         launcher: whether the run was launched here: then its status is reported from here.
         attempt: what tells one launch of the run from the next.
+        handover: makes the environment of a process of this run that does not inherit this one's.
         flush: exports what was recorded within the seconds it is given; says whether all of it arrived.
     """
 
-    def __init__(self, launcher: bool, attempt: str, flush: Callable[[float], bool]) -> None:
+    def __init__(
+        self,
+        launcher: bool,
+        attempt: str,
+        handover: Callable[[], dict[str, str]],
+        flush: Callable[[float], bool],
+    ) -> None:
         self.launcher = launcher
         self.attempt = attempt
+        self.handover = handover
         self.flush = flush
         self.loop: Literal["here", "elsewhere"] | None = None
         """Where the run's loop is, as far as this process knows."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rlotel.clock import Clock, SystemClock
@@ -80,7 +80,13 @@ def instrument(
     return open_session(config, environ, SystemClock(), factory)
 
 
-def open_session(config: Config, environ: Mapping[str, str], clock: Clock, factory: Factory) -> Session:
+def open_session(
+    config: Config,
+    environ: Mapping[str, str],
+    clock: Clock,
+    factory: Factory,
+    on_fault: Callable[[str, Exception], None] = lambda _place, _error: None,
+) -> Session:
     """Open the session unless one is open; what `instrument()` and the test fixture share.
 
     Args:
@@ -88,6 +94,7 @@ def open_session(config: Config, environ: Mapping[str, str], clock: Clock, facto
         environ: what the environment tells of the process.
         clock: what durations and timestamps are read from.
         factory: makes the providers once the identity is settled.
+        on_fault: told of each error inside rlotel, and where it was.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -102,7 +109,7 @@ def open_session(config: Config, environ: Mapping[str, str], clock: Clock, facto
         frameworks = integrations.chosen(config.frameworks)
         for signal in endpoint.SIGNALS:
             endpoint.resolve(signal, config, environ)  # a wrong one is said now, not in the middle of training
-        opened = Session(config, environ, clock, factory, close_session)
+        opened = Session(config, environ, clock, factory, close_session, on_fault)
         if not config.enabled or sdk_disabled(environ):
             return opened
         _session = opened

@@ -1,22 +1,32 @@
 """Starting rlotel in a Python whose program says nothing of it.
 
-This folder goes onto `PYTHONPATH`; every Python below then loads the `sitecustomize` in it before its program.
+Two ways lead here, each where `RLOTEL_ENABLED` says so. A Python that has rlotel installed runs one line of it,
+`zz-rlotel.pth`, before any program. Elsewhere this folder goes onto `PYTHONPATH`; every Python below then loads
+the `sitecustomize` in it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlotel.handover import ATTEMPT
+
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
+_COMMANDS = frozenset({"rlotel", "ray"})
+_RAY_MODULE = re.compile(r"[/\\]ray[/\\](_private|autoscaler|dashboard|scripts)[/\\]")
+
 FOLDER = str(Path(__file__).resolve().parent)
 SWITCH = "RLOTEL_ENABLED"
+PTH = "zz-rlotel.pth"
+"""The last in the alphabet: what other packages put onto the path is there when it runs."""
 
 
 def switched_on(environ: Mapping[str, str]) -> dict[str, str]:
@@ -32,7 +42,7 @@ def start(tracer_provider: TracerProvider | None = None, meter_provider: MeterPr
 
     The program has not begun yet and knows nothing of rlotel, so it runs in any case.
     """
-    if not _of_a_program(sys.orig_argv[1:]):
+    if not _of_a_program(sys.orig_argv[1:], os.environ):
         return
     try:
         from rlotel.session import instrument
@@ -49,8 +59,14 @@ def say(error: Exception) -> None:
         sys.stderr.write(f"rlotel is not started in process {os.getpid()}: {what}\n")
 
 
-def _of_a_program(arguments: Iterable[str]) -> bool:
-    """Whether this is a program of the user's: neither rlotel's own command nor multiprocessing's book-keeper."""
+def _of_a_program(arguments: Iterable[str], environ: Mapping[str, str]) -> bool:
+    """Whether this is a program of the user's: neither rlotel's own command nor one that only keeps books."""
     words = list(arguments)
     script = Path(words[0]).stem if words else ""
-    return script != "rlotel" and not any("multiprocessing.resource_tracker" in word for word in words)
+    if script in _COMMANDS or any("multiprocessing.resource_tracker" in word for word in words):
+        return False
+    file = next((word for word in words if word.endswith(".py")), "")
+    if _RAY_MODULE.search(file) or (words[:1] == ["-m"] and words[1].startswith("ray.")):
+        # Of all that Ray itself runs only workers are the user's, and of these only those of a run that told them.
+        return file.endswith("default_worker.py") and ATTEMPT in environ
+    return True

@@ -12,6 +12,7 @@ import sys
 def _start() -> None:
     if os.environ.get("RLOTEL_ENABLED", "").strip().lower() in {"0", "false", "no", "off"}:
         return
+    _tidy()
     try:
         from rlotel import autostart
     except Exception as error:  # noqa: BLE001 - this Python may have another OpenTelemetry, or no rlotel at all
@@ -19,6 +20,25 @@ def _start() -> None:
             sys.stderr.write(f"rlotel is not started: {sys.executable} cannot import it ({error})\n")
     else:
         autostart.start()
+
+
+def _tidy() -> None:
+    """Put the path in order.
+
+    Where a launcher put this folder before a worker's own `PYTHONPATH`, and there is none, the colon in between
+    would stand for the working directory. And where this Python has no rlotel, it may be beside this folder, made
+    by `pip install --target` for environments that can't be changed: last, so that what they have comes first.
+    """
+    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as below
+    if (path := os.environ.get("PYTHONPATH", "")).endswith(here + os.pathsep):
+        os.environ["PYTHONPATH"] = path.removesuffix(os.pathsep)
+        after = sys.path.index(here) + 1
+        if sys.path[after : after + 1] == [os.getcwd()]:  # noqa: PTH109
+            del sys.path[after]
+    root = os.path.dirname(os.path.dirname(here))  # noqa: PTH120
+    own = os.path.basename(root) not in {"site-packages", "dist-packages"}  # noqa: PTH119
+    if own and importlib.util.find_spec("rlotel") is None:
+        sys.path.append(root)
 
 
 def _go_on() -> None:

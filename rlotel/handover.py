@@ -1,0 +1,73 @@
+"""What a launcher hands to processes that do not inherit its environment: which run they belong to, and settings.
+
+It travels as four variables. Three are facts of the run; the settings go in one of JSON, `RLOTEL_DEFAULTS`, and
+count only where the process that gets them has none of its own: a worker's pod knows its collector better, and
+what somebody gave for the workers on purpose wins. Never handed over: headers, which may hold keys, since others
+can read what goes this way; and `OTEL_RESOURCE_ATTRIBUTES`, which describe the machine they were set for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from rlotel.config import SETTINGS, Config, Variable
+
+ENABLED = "RLOTEL_ENABLED"
+RUN_ID = "RLOTEL_RUN_ID"
+ATTEMPT = "RLOTEL_ATTEMPT"
+"""In the environment of every process below the one that called `instrument()` first: tells one launch of a run
+from the next, and a launcher from its workers."""
+DEFAULTS = "RLOTEL_DEFAULTS"
+
+SPAN_DELAY = "1000"
+"""Milliseconds that spans wait in a worker, unless said otherwise: it may be killed at any moment."""
+
+_OURS = frozenset({ENABLED, RUN_ID, ATTEMPT, DEFAULTS})
+_KEPT = re.compile(r".*HEADERS|RLOTEL_CAPTURE")
+_NAMES = re.compile(
+    r"RLOTEL_\w+|OTEL_(EXPORTER_OTLP|BSP|METRIC)_\w+|OTEL_(TRACES|METRICS)_EXPORTER|OTEL_SERVICE_NAME"
+)
+_NOT_TOLD = frozenset({"run_id", "enabled", "headers", "capture"})
+
+
+def variables(config: Config, environ: Mapping[str, str], run_id: str, attempt: str) -> dict[str, str]:
+    """The environment of a worker.
+
+    Args:
+        config: this process's settings; those given as arguments are handed over too.
+        environ: its environment.
+        run_id: the run's id.
+        attempt: what tells this launch of it from the next.
+    """
+    told = {name: value for name, value in environment(environ).items() if value and _is_told(name)}
+    settings = {"OTEL_BSP_SCHEDULE_DELAY": SPAN_DELAY, **told, **_arguments(config)}
+    return {ENABLED: "true", RUN_ID: run_id, ATTEMPT: attempt, DEFAULTS: json.dumps(settings, sort_keys=True)}
+
+
+def _is_told(name: str) -> bool:
+    return name not in _OURS and bool(_NAMES.fullmatch(name)) and not _KEPT.fullmatch(name)
+
+
+def _arguments(config: Config) -> dict[str, str]:
+    told = {}
+    for setting in SETTINGS:
+        if config.sources.get(setting.name) == "argument" and setting.name not in _NOT_TOLD:
+            value = getattr(config, setting.name)
+            variable = cast("tuple[Variable, ...]", setting.metadata["variables"])[0].name
+            told[variable] = ",".join(value) if isinstance(value, tuple) else str(value)
+    return told
+
+
+def environment(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment that settings are read from: the process's own, then what was handed to it."""
+    try:
+        handed = json.loads(environ.get(DEFAULTS) or "{}")
+    except ValueError:
+        handed = {}
+    if not isinstance(handed, dict) or not handed:
+        return environ
+    # An empty variable counts as unset.
+    return {**handed, **{name: value for name, value in environ.items() if value or name not in handed}}
