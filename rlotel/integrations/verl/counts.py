@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlotel.flops import forward_flops, generation_flops, train_flops
-from rlotel.integrations.verl.models import Models
+from rlotel.integrations.models import Models
 from rlotel.integrations.verl.setup import Setup
 from rlotel.phases import Phase
 from rlotel.recorder import Recorder

@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 from rlotel import context
+from rlotel.integrations.models import Models
 from rlotel.integrations.verl import values
 from rlotel.integrations.verl.counts import Key, Rows, tell, whole
-from rlotel.integrations.verl.models import Models
 from rlotel.integrations.verl.setup import Setup
 from rlotel.integrations.verl.tables import NORMAL_ENDS, STEP, TIMERS, TOLD, WAITS_IN, Timer
 from rlotel.patching import Call
@@ -47,18 +47,22 @@ class Loops:
 
     # What the configuration says.
 
-    def configured(self, call: Call) -> None:
-        """A function is called that means training, and gets the whole configuration, in most versions."""
-        config = call.arguments.get("config")
-        if config is not None:
+    def launched(self, call: Call) -> None:
+        """The launcher asks for what its workers need; the trainer will be one of them."""
+        self._configure(call.arguments.get("config"))
+        self._recorder.loop_is_elsewhere()
+
+    def settled(self, call: Call) -> None:
+        """The trainer, or its `Tracking`, is made with the whole configuration: the loop will be here."""
+        self._configure(call.arguments.get("config"))
+        self._recorder.loop_is_here()
+        self.models.look_up(self._setup)
+
+    def _configure(self, config: Mapping[str, Any] | None) -> None:
+        if config is not None:  # to 0.8 the launcher does not pass it
             self._setup = Setup(config)
             self._recorder.equip(self._setup.hardware())
         self._recorder.identify(system="verl", system_version=_version(), **self._setup.identity())
-
-    def tracked(self, call: Call) -> None:
-        """The trainer makes its `Tracking`: this is the process of the loop."""
-        self.configured(call)
-        self.models.look_up(self._setup)
 
     # Timers.
 

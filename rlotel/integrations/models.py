@@ -5,14 +5,30 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
+from typing import Protocol
 
 from rlotel.derived import Hardware
 from rlotel.flops import Architecture, UnknownArchitecture, peak_flops, read_config
-from rlotel.integrations.verl.setup import Setup
 from rlotel.recorder import Recorder
 
 _SEVERAL_CARDS = frozenset({"H100", "H200"})
 """Accelerator types of Ray that cards with different peaks share."""
+
+
+class Described(Protocol):
+    """What a configuration says of the models. A path is a folder, or a name on the Hugging Face Hub."""
+
+    @property
+    def model_path(self) -> str | None:
+        """The policy's."""
+
+    @property
+    def critic_path(self) -> str | None:
+        """The critic's."""
+
+    @property
+    def adapted(self) -> bool:
+        """Whether adapters are trained instead of the models."""
 
 
 class Models:
@@ -24,10 +40,10 @@ class Models:
         self.critic: Architecture | None = None
         self._thread: threading.Thread | None = None
 
-    def look_up(self, setup: Setup) -> None:
+    def look_up(self, setup: Described) -> None:
         """Find out in the background; later calls do nothing."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._find, args=(setup,), name="rlotel-verl", daemon=True)
+            self._thread = threading.Thread(target=self._find, args=(setup,), name="rlotel-models", daemon=True)
             self._thread.start()
 
     def wait(self, timeout: float) -> None:
@@ -35,8 +51,8 @@ class Models:
         if self._thread is not None:
             self._thread.join(timeout)
 
-    def _find(self, setup: Setup) -> None:
-        with self._recorder.faults.contain("verl's model and GPUs"):
+    def _find(self, setup: Described) -> None:
+        with self._recorder.faults.contain("the models and GPUs of a run"):
             if not setup.adapted:
                 self.policy = _architecture(setup.model_path)
                 self.critic = _architecture(setup.critic_path)
@@ -57,7 +73,7 @@ def _architecture(path: str | None) -> Architecture | None:
 
 
 def _cached(name: str) -> Path | None:
-    hub = sys.modules.get("huggingface_hub")  # verl has it loaded
+    hub = sys.modules.get("huggingface_hub")  # frameworks have it loaded
     try:
         found = None if hub is None else hub.try_to_load_from_cache(name, "config.json")
     except ValueError:  # no name that the Hub could have
