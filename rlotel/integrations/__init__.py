@@ -37,6 +37,7 @@ class Known:
 
 
 KNOWN: Mapping[str, Known] = {
+    "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl"),
     "threads": Known("rlotel.integrations.threads", None),
     "ray": Known("rlotel.integrations.ray", "ray"),
     "verl": Known("rlotel.integrations.verl", "verl"),

@@ -1,0 +1,43 @@
+"""NeMo RL's training functions: who the run is, where it goes on, and that it has ended."""
+
+from __future__ import annotations
+
+from rlotel.integrations.models import Models
+from rlotel.integrations.nemo_rl.iterations import Iterations
+from rlotel.integrations.nemo_rl.passes import Passes
+from rlotel.integrations.nemo_rl.setup import Setup, dig
+from rlotel.integrations.nemo_rl.tables import POLICIES, Training
+from rlotel.patching import Call
+from rlotel.recorder import Recorder
+
+
+class Trainings:
+    """Follows the functions in `TRAININGS`."""
+
+    def __init__(self, recorder: Recorder, iterations: Iterations, passes: Passes, models: Models) -> None:
+        self._recorder = recorder
+        self._iterations = iterations
+        self._passes = passes
+        self._models = models
+
+    def begin(self, training: Training, call: Call) -> None:
+        """Before one of them."""
+        arguments = call.arguments
+        setup = Setup(arguments.get("master_config"), training.algorithm, arguments.get("task_to_env"))
+        self._iterations.setup = setup
+        self._recorder.identify(**setup.identity())
+        self._recorder.equip(setup.hardware())
+        done = dig(arguments.get(training.state), training.step)
+        self._iterations.next = int(done or 0) + 1
+        self._passes.critic = arguments.get("value_model")
+        for name in POLICIES:
+            if arguments.get(name) is not None:
+                self._passes.follow(arguments[name])
+        if setup.saves:
+            self._recorder.saved(setup.checkpoint_tier, None)  # what would be lost counts from here
+        self._models.look_up(setup)
+
+    def end(self, call: Call) -> None:
+        """After it: an iteration that was never logged ends as it stands."""
+        self._iterations.close(call.error)
+        self._iterations.setup = None
