@@ -146,16 +146,11 @@ def captured(environ: Mapping[str, str] | None = None, **settings: Any) -> Itera
     seen = Telemetry()
     environ = environ or {}
     config = resolve({"run_id": "test", **settings}, environ)
-    opened = session.open_session(config, environ, seen.clock, seen.providers)
+    opened = session.open_session(
+        config, environ, seen.clock, seen.providers, lambda place, error: seen.errors.append((place, error))
+    )
     seen.session = opened
     opened.tracing.attempt = "test"  # so that the trace ids are the same at every run
-    count = opened.faults.on_fault
-
-    def keep(place: str, error: Exception) -> None:
-        seen.errors.append((place, error))
-        count(place, error)
-
-    opened.faults.on_fault = keep
     try:
         yield seen
     finally:
