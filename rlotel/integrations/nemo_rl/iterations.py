@@ -72,14 +72,14 @@ class Iterations:
 
     def started(self, call: Call) -> None:
         """After `Timer.start`."""
-        label = _label(call)
+        label, now = _label(call), self._recorder.now()
         if label == STEP:
-            self._begin(call.instance)
+            self._begin(call.instance, now)
             return
         timed = TIMERS.get(label)
         if timed is None or not (timed.anywhere or self._is_loop(call.instance)):
             return
-        phase = self.open(timed)
+        phase = self.open(timed, now)
         if phase is None:
             return
         self._open[id(call.instance), label] = Open(phase, context.enter(phase), sys.exc_info()[1])
@@ -106,8 +106,8 @@ class Iterations:
         if not (call.args or call.kwargs) and self._is_loop(call.instance):
             self.close()
 
-    def open(self, timed: Timed) -> Phase | None:
-        """Open the phase that a timer stands for."""
+    def open(self, timed: Timed, at: float | None = None) -> Phase | None:
+        """Open the phase that a timer stands for; it began `at` an earlier moment."""
         setup = self.setup
         metric: dict[str, str | bool | None] = {attr.ROLE.name: timed.role}
         span: dict[str, int | None] = {}
@@ -124,7 +124,7 @@ class Iterations:
                 attr.CHECKPOINT_TIER.name: setup.checkpoint_tier if setup else None,
                 attr.CHECKPOINT_BLOCKING.name: True,
             }
-        phase = self._recorder.open_phase(timed.phase, metric, span, waits=timed.waits)
+        phase = self._recorder.open_phase(timed.phase, metric, span, waits=timed.waits, at=at)
         if phase is not None and self.current is not None:
             self.current.latest[timed.phase, timed.role] = phase
         return phase
@@ -132,13 +132,13 @@ class Iterations:
     def _is_loop(self, timer: object) -> bool:
         return self.current is not None and self.current.timer is timer
 
-    def _begin(self, timer: object) -> None:
+    def _begin(self, timer: object, now: float) -> None:
         if self._is_loop(timer):
             assert self.current is not None
             self.current.stopped = None  # it goes on: nothing was logged yet
             return
         self.close()
-        loop = self._recorder.open_loop(self.next)
+        loop = self._recorder.open_loop(self.next, at=now)
         if loop is not None:
             self.current = Iteration(timer, loop, context.enter(loop), sys.exc_info()[1])
 
