@@ -80,7 +80,7 @@ class Recorder:
         """Forget what is open and done, as a forked child must."""
         self.ages.reset()
         self.used = False
-        """Whether a loop or a phase was ever opened."""
+        """Whether this process ever had something to do with training: a loop, a phase, workers."""
         self._iterations = Iterations(self.instruments)
         self._summing = threading.RLock()
 
@@ -109,6 +109,7 @@ class Recorder:
     @contained
     def loop_is_elsewhere(self) -> None:
         """Tell that another process runs the loop: this one, the launcher, does not report how far it got."""
+        self.used = True
         self.process.loop = "elsewhere"
         self.ages.stand_back()
 
@@ -203,12 +204,12 @@ class Recorder:
         phase.ended = True
         phase.error = error_type(error)
         self.ages.end(phase)
-        if self.process.worker:
-            self._record_worker(phase, seconds)
-        elif phase.loop is None:
-            self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
-        else:
+        if phase.loop is not None:
             phase.loop.end(phase, now)
+        elif self.process.worker:
+            self._record_worker(phase, seconds)
+        else:
+            self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
         if phase.name == TRAIN and not phase.error:
             self._progress()
         if phase.word.size is not None and BYTES in phase.counts:

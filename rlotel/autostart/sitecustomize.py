@@ -13,6 +13,8 @@ def _start() -> None:
     if os.environ.get("RLOTEL_ENABLED", "").strip().lower() in {"0", "false", "no", "off"}:
         return
     _tidy()
+    if hasattr(sys, "_rlotel_autostart"):
+        return  # it is installed here, and has been started by that
     try:
         from rlotel import autostart
     except Exception as error:  # noqa: BLE001 - this Python may have another OpenTelemetry, or no rlotel at all

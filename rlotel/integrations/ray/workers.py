@@ -17,7 +17,6 @@ from typing import Any
 from rlotel.autostart import FOLDER, PTH
 from rlotel.handover import DEFAULTS
 from rlotel.patching import Call, Patches
-from rlotel.process import Process
 from rlotel.recorder import Recorder
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -28,7 +27,7 @@ _PYTHONPATH = "PYTHONPATH"
 
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch where jobs, actors and tasks are started."""
-    reach = _Reach(recorder.process)
+    reach = _Reach(recorder)
     patches.watch("ray:init", change=reach.start_job, after=reach.job_started)
     patches.watch("ray.actor:ActorClass._remote", change=reach.start_actor)
     patches.watch("ray.remote_function:RemoteFunction._remote", change=reach.start_task)
@@ -51,15 +50,15 @@ def merged(ours: Mapping[str, str], theirs: Mapping[str, str], job: Mapping[str,
 class _Reach:
     """How the workers of this process's job are reached."""
 
-    def __init__(self, process: Process) -> None:
-        self._process = process
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         # What starts in a worker that was reached inherits its runtime_env.
         self._by_job = bool(os.environ.get(DEFAULTS))
         self._serialized: str | None = None
 
     def variables(self) -> dict[str, str]:
         """What the workers need in their environment."""
-        ours = self._process.handover()
+        ours = self._recorder.process.handover()
         if FOLDER in os.environ.get(_PYTHONPATH, "").split(os.pathsep) or not _has_pth():
             # Ray puts the worker's own in place of the reference.
             ours[_PYTHONPATH] = f"{FOLDER}{os.pathsep}${{{_PYTHONPATH}}}"
@@ -80,6 +79,7 @@ class _Reach:
     def job_started(self, call: Call) -> None:  # noqa: ARG002 - an observer
         """`ray.init` has returned: all that starts now is reached."""
         self._by_job = True
+        self._recorder.used = True
 
     def start_actor(self, call: Call) -> Arguments:
         """An actor is created."""
