@@ -104,13 +104,13 @@ def _phase(phase: Phase) -> Sequence[RenderableType]:
 
 def _open_now(signals: Signals) -> Text:
     """What is open: ages grow by themselves, so a phase that hangs shows though it reports nothing."""
-    text = Text("open now  ", _QUIET, no_wrap=True, overflow="ellipsis")
+    text = Text(no_wrap=True, overflow="ellipsis").append("open now  ", _QUIET)
     usual = {phase.name: phase.median or 0.0 for phase in signals.phases()}
     open_now = signals.open_now()
     for name, age in open_now.items():
         is_long = age > max(_LONG_OPEN_SECONDS, _LONG_OPEN_TIMES * usual.get(name, 0.0))
         text.append(f"{name} {amounts.seconds(age)}  ", _BAD if is_long else _COLOURS.get(name, _OTHER_COLOUR))
-    return text if open_now else text.append("nothing")
+    return text if open_now else text.append("nothing", _QUIET)
 
 
 def _traffic(signals: Signals) -> RenderableType:

@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,14 @@ def test_the_document_says_what_was_received(healthy: Recorded) -> None:
     assert healthy.document["capture"] == str(healthy.path)
     assert healthy.document["iterations"] == {"planned": 9, "finished": list(range(1, 10))}
     assert received["last"]["rl.checkpoint.step"] == 9
+
+
+def test_the_picture_of_the_readme_can_be_drawn_from_any_capture(healthy: Recorded, tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "examples" / "picture.py"
+    picture = tmp_path / "demo.svg"
+    subprocess.run([sys.executable, str(script), str(healthy.path), str(picture)], env=environment(), check=True)
+    drawn = picture.read_text(encoding="utf-8")
+    assert all(panel in drawn for panel in ("latency", "traffic", "errors", "saturation", "9/9"))
 
 
 def test_with_json_progress_goes_to_standard_error(healthy: Recorded) -> None:
