@@ -72,6 +72,10 @@ class Ages:
         with self._lock:
             return next((one for one in reversed(self._open.values()) if isinstance(one, Loop)), None)
 
+    def open_since(self, name: str) -> float | None:
+        """When the first of the phases of this name that are open now began; None if none is."""
+        return min((one.started for one in self._intervals() if one.name == name), default=None)
+
     def _intervals(self) -> list[Interval]:
         with self._lock:
             return list(self._open.values())

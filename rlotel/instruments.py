@@ -26,7 +26,7 @@ from rlotel.semconv.types import Metric, Owner
 
 log = logging.getLogger("rlotel")
 
-Value = str | bool
+Value = str | bool | int
 Attributes = Mapping[str, Value]
 Key = tuple[tuple[str, Value], ...]
 
@@ -121,6 +121,14 @@ class Instruments:
         self.refuse(what, reason)
         return None
 
+    def value(self, metric: Metric, attributes: Attributes = NONE) -> float | None:
+        """What a counter has counted or a gauge shows, all series with these attributes; None without one."""
+        wanted = set(attributes.items())
+        with self._lock:
+            values = [value for key, value in self._totals[metric].items() if wanted <= set(key)]
+            values += [value for key, (value, _) in list(self._gauges[metric].items()) if wanted <= set(key)]
+        return sum(values) if values else None
+
     def watch(self, metric: Metric, read: Callable[[], Iterable[tuple[float, Attributes]]]) -> None:
         """Let `read` say a gauge's values whenever they are exported: ages grow without anyone's call.
 
@@ -212,7 +220,7 @@ class Instruments:
         try:
             key = tuple(
                 sorted(
-                    (name, value if type(value) is bool else gates.text(value))
+                    (name, _typed(name, value))
                     for name, value in given
                     if name in allowed and value is not None
                 )
@@ -251,3 +259,14 @@ class Instruments:
         if loss := attributes.get(attr.LOSS_TYPE.name):
             found[attr.LOSS_TYPE.name] = loss
         self.add(m.TRAIN_NONFINITE, 1, found)
+
+
+def _typed(name: str, value: object) -> Value:
+    """The value of an attribute as the model types it.
+
+    Raises:
+        gates.Refused: it cannot be.
+    """
+    if type(value) is bool:
+        return value
+    return gates.integer(value) if attr.BY_NAME[name].type == "int" else gates.text(value)
