@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
+import pkgutil
 import sys
 from collections.abc import Callable, MutableMapping
 from types import ModuleType
@@ -20,6 +22,34 @@ from rlotel.errors import Faults
 from rlotel.watching import Call, Observer, Watch, bracket
 
 __all__ = ["Call", "Observer", "Patches", "import_target"]
+
+
+class _BoundWatched(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # not generic in wrapt 1.16
+    """A watched method of an object; pickled as that method, as any method is."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        instance = getattr(self, "__self__", None)
+        if instance is None:  # asked of the class
+            return self._self_parent.__reduce_ex__(protocol)
+        return getattr, (instance, self.__name__)
+
+
+class _Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
+    """A watched function; pickled by its name, or by value as the function it is if it has none elsewhere.
+
+    Whoever unpickles it (an actor's class carries the functions it uses) need not have rlotel.
+    """
+
+    __bound_function_wrapper__ = _BoundWatched
+
+    def __init__(self, wrapped: Any, wrapper: Any, target: str, enabled: Callable[[], bool]) -> None:
+        super().__init__(wrapped, wrapper, enabled=enabled)
+        self._self_target = target
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        if self._self_target.startswith("__main__:"):
+            return operator.itemgetter(0), ((self.__wrapped__,),)
+        return pkgutil.resolve_name, (self._self_target,)
 
 
 class Patches:
@@ -106,9 +136,10 @@ class Patches:
             raise TypeError(f"{target} is a {type(function).__name__}: only functions and methods are watched")
         watched: Any = original if under is None else vars(function)["__wrapped__"]
         # Undone or not: where someone has wrapped it after us, ours must stay, and then does nothing.
-        wrapper = wrapt.FunctionWrapper(
+        wrapper = _Watched(
             watched,
             bracket(self._faults, target, watch, function if under is None else watched),
+            target,
             enabled=lambda: self._open,
         )
         if under is not None:
