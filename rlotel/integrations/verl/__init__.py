@@ -6,22 +6,60 @@ verl's loop runs in a Ray actor, so this is connected there, by `rlotel.integrat
 from __future__ import annotations
 
 from rlotel.integrations.verl.loops import Loops
+from rlotel.integrations.verl.rollouts import Rollouts
 from rlotel.integrations.verl.untimed import Untimed
-from rlotel.patching import Patches
+from rlotel.integrations.verl.workers import Workers
+from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
+
+TRAINERS = ("verl.trainer.ppo.ray_trainer:RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base:PPOTrainer")
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch verl, as far as it is loaded in this process and whatever of it will be."""
-    loops = Loops(recorder)
-    untimed = Untimed(recorder, loops)
-    patches.watch("verl.trainer.constants_ppo:get_ppo_ray_runtime_env", before=loops.configured)
-    patches.watch("verl.utils.tracking:Tracking.__init__", before=loops.tracked)
+    loops, rollouts = Loops(recorder), Rollouts(recorder)
+    _watch_timers(patches, loops, rollouts)
+    _watch_trainers(patches, recorder, loops)
+    patches.watch(
+        "verl.experimental.agent_loop.agent_loop:AgentLoopWorker._run_agent_loop",
+        before=rollouts.begin,
+        after=rollouts.end,
+        failed=rollouts.end,
+        optional=True,
+    )
+    workers = Workers(recorder)
+    patches.watch(
+        "verl.utils.tracking:RLInsightLogger.trace_state",
+        before=workers.begin,
+        after=workers.end,
+        failed=workers.end,
+        optional=True,
+    )
+
+
+def _watch_timers(patches: Patches, loops: Loops, rollouts: Rollouts) -> None:
+    """All timers of all processes, of the trainer's phases and of the parts of a rollout, are one function."""
+
+    def begin(call: Call) -> None:
+        loops.begin(call)
+        rollouts.begin_part(call)
+
+    def end(call: Call) -> None:
+        loops.end(call)
+        rollouts.end_part(call)
+
+    patches.watch("verl.utils.profiler.performance:_timer", before=begin, after=end, failed=end)
+
+
+def _watch_trainers(patches: Patches, recorder: Recorder, loops: Loops) -> None:
+    patches.watch("verl.trainer.constants_ppo:get_ppo_ray_runtime_env", before=loops.launched)
+    patches.watch("verl.utils.tracking:Tracking.__init__", before=loops.settled)
     patches.watch("verl.utils.tracking:Tracking.log", before=loops.logged)
-    patches.watch("verl.utils.profiler.performance:_timer", before=loops.begin, after=loops.end, failed=loops.end)
     patches.watch("verl.trainer.ppo.metric_utils:_compute_response_info", after=loops.lengths)
-    for trainer in ("verl.trainer.ppo.ray_trainer:RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base:PPOTrainer"):
-        patches.watch(f"{trainer}.__init__", before=loops.configured)
+    patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer.__init__", before=loops.settled)
+    patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer._compute_metrics", before=loops.batch)
+    untimed = Untimed(recorder, loops)
+    for trainer in TRAINERS:
         patches.watch(f"{trainer}._validate", before=untimed.begin_validation, after=loops.end, failed=loops.end)
         patches.watch(
             f"{trainer}._load_checkpoint",
@@ -29,7 +67,6 @@ def connect(patches: Patches, recorder: Recorder) -> None:
             after=untimed.end_restore,
             failed=untimed.end_restore,
         )
-    patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer._compute_metrics", before=loops.batch)
     patches.watch(
         "verl.checkpoint_engine.base:CheckpointEngineManager.update_weights",
         before=untimed.begin_sync,

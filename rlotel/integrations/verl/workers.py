@@ -1,0 +1,42 @@
+"""The processes that hold the models: what each is asked to do, so that a straggler among them shows.
+
+From 0.9 on every such method of verl's enters a state by name, whether or not anything looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rlotel import context
+from rlotel.integrations.verl.tables import TIMERS, Timer
+from rlotel.patching import Call
+from rlotel.recorder import Recorder
+from rlotel.semconv import attributes as attr
+
+STATES: Mapping[str, Timer] = {
+    "actor_update": TIMERS["update_actor"],
+    "actor_compute_log_prob": TIMERS["old_log_prob"],
+    "ref_compute_log_prob": TIMERS["ref"],
+}
+
+
+class Workers:
+    """The states of this worker."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def begin(self, call: Call) -> None:
+        """A state is entered."""
+        state = STATES.get(call.arguments["state_name"])
+        if state is None or not self._recorder.process.worker:
+            return
+        phase = self._recorder.open_phase(state.phase, {attr.ROLE.name: state.role and state.role.value})
+        if phase is not None:
+            call.notes["phase"], call.notes["entered"] = phase, context.enter(phase)
+
+    def end(self, call: Call) -> None:
+        """It is left."""
+        if (phase := call.notes.get("phase")) is not None:
+            context.leave(call.notes["entered"])
+            self._recorder.close_phase(phase, call.error)
