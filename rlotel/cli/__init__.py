@@ -25,6 +25,8 @@ COMMANDS = {
     "demo": _Entry("Train a small policy here and watch it live: nothing else needed.", "demo"),
     "run": _Entry("Run a training command with rlotel switched on; no code changes."),
     "doctor": _Entry("Say what is installed, what will be sent, and whether it arrives."),
+    "dashboards": _Entry("Dashboards for Cloud Monitoring and Grafana: write, check, apply.", "dashboards"),
+    "alerts": _Entry("Alerts for Cloud Monitoring and Prometheus: write, check, apply.", "dashboards"),
     "semconv": _Entry("Look up names of the semantic model; check a capture against it."),
     "mfu": _Entry("Explain the MFU of a model, a GPU and a speed, term by term."),
 }

@@ -1,0 +1,35 @@
+resource "google_monitoring_alert_policy" "RLCheckpointStuck" {
+  project               = var.project
+  display_name          = "RL: RLCheckpointStuck"
+  combiner              = "OR"
+  enabled               = true
+  severity              = "CRITICAL"
+  notification_channels = var.notification_channels
+
+  user_labels = {
+    "managed-by" = "rlotel"
+    "rlotel-alert" = "rlcheckpointstuck"
+  }
+
+  documentation {
+    subject   = "RLCheckpointStuck: An operation on a checkpoint does not end."
+    mime_type = "text/markdown"
+    content   = "**An operation on a checkpoint does not end.** Training may wait for it, and nothing new is safe.\n\n- `checkpoint_stuck_after` is 1 h: orbax#392: a save hung for hours, its median is minutes\n\n# RLCheckpointStuck\n"
+  }
+
+  conditions {
+    display_name = "An operation on a checkpoint does not end."
+    condition_prometheus_query_language {
+      query                     = "max by (\"rl.run.id\", \"rl.checkpoint.operation\") ({\"rl.checkpoint.in_progress\"}) > 3600"
+      duration                  = "300s"
+      evaluation_interval       = "60s"
+      alert_rule                = "RLCheckpointStuck"
+      rule_group                = "rlotel"
+      disable_metric_validation = true
+    }
+  }
+
+  alert_strategy {
+    auto_close = "86400s"
+  }
+}

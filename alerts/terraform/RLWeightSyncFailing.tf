@@ -1,0 +1,35 @@
+resource "google_monitoring_alert_policy" "RLWeightSyncFailing" {
+  project               = var.project
+  display_name          = "RL: RLWeightSyncFailing"
+  combiner              = "OR"
+  enabled               = true
+  severity              = "CRITICAL"
+  notification_channels = var.notification_channels
+
+  user_labels = {
+    "managed-by" = "rlotel"
+    "rlotel-alert" = "rlweightsyncfailing"
+  }
+
+  documentation {
+    subject   = "RLWeightSyncFailing: New weights did not reach the rollout engines."
+    mime_type = "text/markdown"
+    content   = "**New weights did not reach the rollout engines.** Samples are made by an old policy, or not at all.\n\n# RLWeightSyncFailing\n"
+  }
+
+  conditions {
+    display_name = "New weights did not reach the rollout engines."
+    condition_prometheus_query_language {
+      query                     = "sum by (\"rl.run.id\") (increase({\"rl.phase.failures\",\"rl.phase.name\"=\"sync\"}[30m])) > 0"
+      duration                  = "0s"
+      evaluation_interval       = "60s"
+      alert_rule                = "RLWeightSyncFailing"
+      rule_group                = "rlotel"
+      disable_metric_validation = true
+    }
+  }
+
+  alert_strategy {
+    auto_close = "86400s"
+  }
+}

@@ -1,0 +1,4 @@
+variable "project" {
+  description = "The Google Cloud project of the dashboards and alert policies."
+  type        = string
+}

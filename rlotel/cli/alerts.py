@@ -1,0 +1,55 @@
+"""`rlotel alerts`: renders, checks, tests and applies the alerts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rlotel.cli import rendering
+from rlotel.render import alert, files, spelling
+
+
+@click.group(cls=rendering.Sourced)
+def alerts() -> None:
+    """Alerts for Cloud Monitoring and Prometheus, from one source."""
+
+
+@alerts.command()
+@rendering.choices
+@rendering.spellings
+@click.option("--out", type=click.Path(path_type=Path), default=Path("rlotel-alerts"), show_default=True)
+@click.option("--check", is_flag=True, help="Write nothing; list what is stale, and end with 1 if something is.")
+def render(
+    loop_time: str | None,
+    selectors: tuple[tuple[str, str], ...],
+    thresholds: tuple[tuple[str, str], ...],
+    runbooks: str | None,
+    sources: Path | None,
+    spelled: tuple[str, ...],
+    out: Path,
+    check: bool,
+) -> None:
+    """Write the files of all alerts: Cloud Monitoring, Prometheus, Terraform."""
+    chosen = rendering.options(loop_time, selectors, runbooks)
+    made = files.alerts(
+        alert.load_all(sources, dict(thresholds)), chosen, [spelling.ALL[name] for name in spelled]
+    )
+    rendering.deliver(made, out, check)
+
+
+@alerts.command(name="list")
+@rendering.choices
+def list_alerts(
+    loop_time: str | None,
+    selectors: tuple[tuple[str, str], ...],
+    thresholds: tuple[tuple[str, str], ...],
+    runbooks: str | None,
+    sources: Path | None,
+) -> None:
+    """List the alerts with their thresholds, and why each has its value."""
+    times = rendering.options(loop_time, selectors, runbooks).windows
+    for one in alert.load_all(sources, dict(thresholds)):
+        click.echo(f"{one.name} ({one.severity})\n  {one.symptom} {one.losing}")
+        for threshold in one.thresholds:
+            click.echo(f"    {threshold.name} = {threshold.text(times)}: {threshold.because}")

@@ -1,0 +1,102 @@
+"""What `rlotel dashboards` and `rlotel alerts` share: the options of rendering, and writing what was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from rlotel.render import SourceError, files, spelling, windows
+from rlotel.render.options import Options
+from rlotel.render.selection import Matcher
+from rlotel.render.windows import Windows
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Pair(click.ParamType["tuple[str, str]"]):
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        name, equals, text = value.partition("=")
+        if not (name and equals):
+            self.fail(f"{value!r}: write it as NAME=VALUE", param, ctx)
+        return name, text
+
+
+def choices(command: Command) -> Command:
+    """Adds the options that change what is rendered."""
+    for option in (
+        click.option(
+            "--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m: widens windows."
+        ),
+        click.option(
+            "--select", "selectors", multiple=True, type=_Pair(), help="Only points with this label; repeat it."
+        ),
+        click.option(
+            "--threshold",
+            "thresholds",
+            multiple=True,
+            type=_Pair(),
+            help="Another value for a threshold of an alert.",
+        ),
+        click.option("--runbooks", metavar="URL", help="Where you publish the runbooks, to link to them."),
+        click.option(
+            "--sources", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Sources of your own."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def spellings(command: Command) -> Command:
+    """Adds the option that says how a Prometheus spells names."""
+    described = "; ".join(f"{one.name}: {one.meaning}" for one in spelling.ALL.values())
+    return click.option(
+        "--spelling",
+        "spelled",
+        multiple=True,
+        type=click.Choice(list(spelling.ALL)),
+        default=[one.name for one in files.PROMETHEUS],
+        help=f"How your Prometheus writes names. {described}.",
+    )(command)
+
+
+def options(loop_time: str | None, selectors: tuple[tuple[str, str], ...], runbooks: str | None) -> Options:
+    """The options of rendering, from those of the command line.
+
+    Raises:
+        click.BadParameter: the duration is none.
+    """
+    matchers: tuple[Matcher, ...] = tuple((label, "=", value) for label, value in selectors)
+    link = None if runbooks is None else runbooks.rstrip("/")
+    if loop_time is None:
+        return Options(matchers=matchers, runbooks=link)
+    try:
+        return Options(Windows(windows.seconds(loop_time)), matchers, link)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--loop-time") from error
+
+
+def deliver(made: dict[str, str], out: Path, check: bool) -> None:
+    """Writes files below a folder, or with `check` only says which are stale, and then ends with 1."""
+    changed = files.stale(made, out) if check else files.write(made, out)
+    for path in changed:
+        click.echo(f"{'stale' if check else 'wrote' if path in made else 'removed'} {out / path}")
+    if check and changed:
+        click.get_current_context().exit(1)
+    if not changed:
+        click.echo(f"{out}: {len(made)} files, all fresh")
+
+
+class Sourced(click.Group):
+    """A group whose commands say what is wrong with a source, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command."""
+        try:
+            return super().invoke(ctx)
+        except SourceError as error:
+            raise click.ClickException(str(error)) from error
