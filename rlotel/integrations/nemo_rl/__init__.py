@@ -35,7 +35,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
 
     timer = "nemo_rl.utils.timer:Timer"
     patches.watch(f"{timer}.start", after=iterations.started)
-    patches.watch(f"{timer}.stop", before=iterations.stopped)
+    patches.watch(f"{timer}.stop", before=iterations.stopping, after=iterations.stopped)
     patches.watch(f"{timer}.reset", before=iterations.reset)
     patches.watch("nemo_rl.utils.logger:Logger.log_metrics", before=Values(recorder, iterations, counts).logged)
     for target, training in TRAININGS.items():

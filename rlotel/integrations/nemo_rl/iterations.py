@@ -86,9 +86,13 @@ class Iterations:
         if timed.phase == "evaluate":
             self.evaluating += 1
 
+    def stopping(self, call: Call) -> None:
+        """Before `Timer.stop`: what we do must not be in what it measures."""
+        call.notes["now"] = self._recorder.now()
+
     def stopped(self, call: Call) -> None:
-        """Before `Timer.stop`, which runs in a `finally`."""
-        label, now = _label(call), self._recorder.now()
+        """After `Timer.stop`, which runs in a `finally`."""
+        label, now = _label(call), call.notes["now"]
         if label == STEP:
             self._pause(call.instance, now)
             return

@@ -1,0 +1,19 @@
+"""Supervised fine-tuning."""
+
+from typing import Any
+
+from nemo_rl import script
+
+
+def sft_train(
+    policy: Any,
+    train_dataloader: Any,
+    val_dataloader: Any,
+    tokenizer: Any,
+    loss_fn: Any,
+    master_config: Any,
+    logger: Any,
+    checkpointer: Any,
+    sft_save_state: Any,
+) -> Any:
+    return script.run("sft_train", locals())
