@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from rlotel.delivery import Sender
 
+SERVED = 0.2
+"""Seconds that a span waits which ends what another process asked for: that one may now end both."""
 FOR_THE_LAST = 0.3
 """Seconds kept for the last export itself, when it has to wait for its turn."""
 
@@ -62,6 +64,13 @@ class ExportThread:
     def ours(self) -> bool:
         """Whether this is the process it was made in; in a forked child there is no thread."""
         return os.getpid() == self._pid
+
+    def within(self, seconds: float) -> None:
+        """Export in this time, whatever the interval; what comes until then goes with it."""
+        with self._changed:
+            if time.monotonic() + seconds < self._due:
+                self._due = time.monotonic() + seconds
+                self._changed.notify_all()
 
     def ask(self, urgent_by: float = math.inf) -> int:
         """Ask for an export soon, without waiting for it.
@@ -209,6 +218,8 @@ class SpanQueue(SpanProcessor):
         self._queue.append(span)
         if len(self._queue) == self._limits.batch:
             self.thread.ask()
+        elif span.parent is not None and span.parent.is_remote:
+            self.thread.within(SERVED)
 
     def _export(self, deadline: float) -> bool:
         if dropped := self._dropped:

@@ -39,7 +39,7 @@ def _tidy() -> None:
             del sys.path[after]
     root = os.path.dirname(os.path.dirname(here))  # noqa: PTH120
     own = os.path.basename(root) not in {"site-packages", "dist-packages"}  # noqa: PTH119
-    if own and importlib.util.find_spec("rlotel") is None:
+    if own and getattr(importlib.util.find_spec("rlotel"), "origin", None) is None:
         sys.path.append(root)
 
 

@@ -2,7 +2,8 @@
 
 A driver that ends, `ray.shutdown` and `ray.kill` give an actor no chance to. Each waits a little for those it
 created, and for those that these created in turn; one that is busy does not answer, and loses what it recorded
-since its last export. Task workers are not asked: nobody has a handle of them.
+since its last export. Task workers cannot be asked, since nobody has a handle of them: they send their spans right
+after each task, and a driver's end leaves them the time for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from rlotel.recorder import Recorder
 
 END_WAIT = 2.0
 """Seconds that the end of a job may take longer for it."""
+TASKS_WAIT = 0.4
+"""Seconds that the end of a job takes longer at least: twice what a task worker lets a span wait."""
 KILL_WAIT = 1.0
 """Seconds that one `ray.kill` may take longer for it."""
 KILLS_WAIT = 5.0
@@ -58,7 +61,9 @@ class _Ends:
         """The job ends."""
         with self._faults.contain("end of a Ray job"):
             if _connected_driver():
+                tasks_done = time.monotonic() + TASKS_WAIT
                 flush(list(_actors), END_WAIT)
+                time.sleep(max(0.0, tasks_done - time.monotonic()))
 
     def one_ends(self, call: Call) -> None:
         """An actor is killed."""

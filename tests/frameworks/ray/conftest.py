@@ -102,9 +102,7 @@ def drive(cluster: Cluster, receiver: Receiver, tmp_path: Path) -> Drive:
         script.write_text(PRELUDE + textwrap.dedent(code))
         process = subprocess.run(
             [sys.executable, str(script)],
-            env=plain(
-                {"RAY_ADDRESS": cluster.address, "RLOTEL_ENDPOINT": receiver.http_endpoint, **environ}
-            ),
+            env=plain({"RAY_ADDRESS": cluster.address, "RLOTEL_ENDPOINT": receiver.http_endpoint, **environ}),
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -129,7 +127,9 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     (own / "all-but-rlotel.pth").write_text(f"{site}\n")
     python = str(folder / "bin" / "python")
     probe = "import ray, opentelemetry, importlib.util as u; print(u.find_spec('rlotel.session'))"
-    found = subprocess.run([python, "-c", probe], env=plain({}), capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [python, "-c", probe], env=plain({}), capture_output=True, text=True, check=False, cwd=folder
+    )
     assert found.stdout.split()[-1:] == ["None"] or "ModuleNotFoundError" in found.stderr, found
     return python
 

@@ -1,8 +1,7 @@
 """One iteration is one trace, however many processes of Ray work for it."""
 
-from tests.frameworks.ray.conftest import Drive, heard, phases, reporters
-
 from rlotel.receiver import Receiver
+from tests.frameworks.ray.conftest import Drive, heard, phases, reporters
 
 
 def test_driver_actor_nested_actor_and_task_are_one_trace_on_two_nodes(drive: Drive, receiver: Receiver) -> None:
@@ -105,11 +104,16 @@ def test_what_workers_do_is_reported_once_under_a_name_of_its_own(drive: Drive, 
     assert [point.count for point in capture.latest("rl.train.duration")] == [1]
     assert reporters(capture.points("rl.worker.duration")) == {worker}
     seen = {
-        (point.attributes["rl.phase.name"], point.attributes["rl.role"], point.attributes.get("error.type"), point.count)
+        (
+            point.attributes["rl.phase.name"],
+            point.attributes["rl.role"],
+            point.attributes.get("error.type"),
+            point.count,
+        )
         for point in capture.latest("rl.worker.duration")
     }
     assert seen == {("train", "actor", None, 1), ("train", "actor", "KeyError", 1)}
-    # Those that belong to the run or to its loop come from the driver alone; what was counted, from who counted it.
+    # What belongs to the run or to its loop comes from the driver alone; what was counted, from who counted it.
     for name in ("rl.run.status", "rl.progress.age", "rl.loop.duration", "rl.phase.failures", "rl.phase.age"):
         assert reporters(capture.points(name)) <= {driver}, name
     assert [point.value for point in capture.latest("rl.train.steps") if point.value] == [4]
