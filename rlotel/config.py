@@ -151,6 +151,9 @@ class Config:
         "RLOTEL_PEAK_FLOPS",
         parse=_positive,
     )
+    gpu: bool = _setting(
+        "Whether to read the GPUs of each node, through NVIDIA's NVML.", "RLOTEL_GPU", default=True, parse=truth
+    )
     enabled: bool = _setting(
         "Off makes every call of rlotel a no-op.", "RLOTEL_ENABLED", default=True, parse=truth
     )

@@ -14,6 +14,8 @@ from opentelemetry.sdk.resources import Resource
 from rlotel import handover, integrations, resource
 from rlotel.carrier import arrived_identity
 from rlotel.clock import Clock
+from rlotel.collectors.election import Node, run_of
+from rlotel.collectors.gpu import GpuCollector
 from rlotel.config import Config
 from rlotel.delivery import Delivery
 from rlotel.errors import Faults
@@ -94,6 +96,12 @@ class Session:
         self._started = False
         self._child = False
         self._loops = False
+        self._gpus: GpuCollector | None = None
+        if config.gpu:
+            given = config.run_id is not None or self.process.launcher
+            node = Node(run_of(self.run_id, given, environ))
+            self._gpus = GpuCollector(self.recorder, config, node, environ, announce=self._stir)
+            self.process.on_role = self._gpus.role
         self._lifetime = Lifetime(
             finish=self._finish,
             preempted=self._preempted,
@@ -149,6 +157,8 @@ class Session:
         self.patches.undo()
         self._lifetime.stop()
         self._finish(state or attr.RunState.COMPLETED.value, EXIT_BOUND)
+        if self._gpus is not None:
+            self._gpus.stop()
         self.instruments.unbind()
         self.tracing.reset()
         self.recorder.ages.reset()  # or what is still open would count as current in the next session
@@ -161,6 +171,8 @@ class Session:
                 self._lifetime.stir()
             else:
                 self._lifetime.start()
+            if self._gpus is not None:
+                self._gpus.start()
         # What has arrived is settled: there is nothing to wait for.
         if self._providers is None and self.identity.adopt(arrived_identity()):
             self._freeze()
@@ -171,6 +183,8 @@ class Session:
             self._stir()
             self._freeze(loop=True)
             self._loop_zeros()
+            if self._gpus is not None:
+                self._gpus.loop_began()
 
     def _freeze(self, *, loop: bool = False) -> None:
         """Settle the identity and start exporting, once. Takes some milliseconds; no network is asked."""

@@ -37,6 +37,8 @@ class Process:
         self.flush = flush
         self.loop: Literal["here", "elsewhere"] | None = None
         """Where the run's loop is, as far as this process knows."""
+        self.on_role: Callable[[str, str | None], None] = lambda _role, _devices: None
+        """Told what this process does with its GPUs."""
         self._reads: list[Callable[[], Facts]] = []
 
     @property
@@ -48,6 +50,19 @@ class Process:
         """This is a forked child now: launcher and loop are its parent's."""
         self.launcher = False
         self.loop = None
+
+    def use_gpus(self, role: str, visible_devices: str | None = None) -> None:
+        """Tell what this process does with its GPUs, so that their series say it. Any thread; does not wait.
+
+        Args:
+            role: trainer, rollout or shared; that of a GPU is fixed for the run, and two different ones share it.
+            visible_devices: the GPUs, as in `CUDA_VISIBLE_DEVICES`. By default those of that variable, or those
+                that Ray assigned to this process.
+
+        Raises:
+            ValueError: there is no such role.
+        """
+        self.on_role(role, visible_devices)
 
     def describe(self, read: Callable[[], Facts]) -> None:
         """Let `read` tell facts for the Resource, by attribute name, when exporting starts. It must not wait."""

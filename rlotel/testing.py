@@ -145,7 +145,8 @@ def captured(environ: Mapping[str, str] | None = None, **settings: Any) -> Itera
         raise RuntimeError("a session is open already: call rlotel.uninstrument() before the test")
     seen = Telemetry()
     environ = environ or {}
-    config = resolve({"run_id": "test", **settings}, environ)
+    # Without GPUs unless they are asked for: a test is seldom about the machine it runs on.
+    config = resolve({"run_id": "test", "gpu": False, **settings}, environ)
     opened = session.open_session(
         config, environ, seen.clock, seen.providers, lambda place, error: seen.errors.append((place, error))
     )

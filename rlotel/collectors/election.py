@@ -1,0 +1,155 @@
+"""Which of a node's processes reads its GPUs, and what each of them does: by locks of files in a folder.
+
+The operating system lets go of a lock when its holder dies, however it dies: nothing has to be cleaned up, and no
+clock and no process number has to be believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+SHARED = "shared"
+
+
+class Held:
+    """A file of which this process has the lock, until `release` or its death."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def take(cls, path: Path) -> Held | None:
+        """Take the lock if it is free.
+
+        Raises:
+            OSError: there can be no such file.
+        """
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor)
+
+    def write(self, text: str) -> None:
+        """Replace what the file says."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, text.encode(), 0)
+
+    def rename(self, path: Path) -> None:
+        """Give the file another name.
+
+        Raises:
+            OSError: it cannot have that one.
+        """
+        self._path = self._path.rename(path)
+
+    def release(self, *, remove: bool = False) -> None:
+        """Let go of the lock; a second call does nothing."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            if remove:
+                with contextlib.suppress(OSError):
+                    self._path.unlink()
+            os.close(descriptor)
+
+    def disown(self) -> None:
+        """In a forked child: close its copy, or the lock would outlive its holder."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+class Node:
+    """The processes of one run on one node.
+
+    Args:
+        run: what is the same in all of them, and different in those of other runs.
+        folder: where all runs of this user keep their locks; by default one in the temporary folder.
+    """
+
+    def __init__(self, run: str, folder: Path | None = None) -> None:
+        base = folder or Path(tempfile.gettempdir()) / f"rlotel-{os.getuid()}"
+        self._folder = base / f"gpu-{hashlib.sha256(run.encode()).hexdigest()[:16]}"
+
+    def elect(self) -> Held | None:
+        """Become the process that reads the GPUs, if no other is.
+
+        Raises:
+            OSError: there is no place for the lock.
+        """
+        self._make_folder()
+        return Held.take(self._folder / "sampler.lock")
+
+    def claim(self, role: str, uuids: tuple[str, ...]) -> Held | None:
+        """Let the others know what this process does with which GPUs.
+
+        Raises:
+            OSError: there is no place for it.
+        """
+        self._make_folder()
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        held = Held.take(self._folder / f"{name}.new")
+        if held is not None:
+            held.write(json.dumps({"role": role, "uuids": uuids}))
+            held.rename(self._folder / f"{name}.role")  # from now on the others see it, locked and whole
+        return held
+
+    def roles(self) -> dict[str, str]:
+        """The role of each GPU that a living process has claimed; claims of the dead are removed."""
+        roles: dict[str, str] = {}
+        for role, uuids in self._claims():
+            for uuid in uuids:
+                roles[uuid] = both(roles.get(uuid), role)
+        return roles
+
+    def _make_folder(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _claims(self) -> Iterator[tuple[str, list[str]]]:
+        try:
+            files = sorted(self._folder.glob("*.role"))
+        except OSError:
+            return
+        for file in files:
+            # It may be gone meanwhile.
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                dead = Held.take(file)
+                if dead is not None:
+                    dead.release(remove=True)
+                else:
+                    claim = json.loads(file.read_text("utf-8"))
+                    yield str(claim["role"]), [str(uuid) for uuid in claim["uuids"]]
+
+
+def both(known: str | None, role: str) -> str:
+    """The role of a GPU that has these: two different ones share it."""
+    return role if known in (None, role) else SHARED
+
+
+def run_of(run_id: str, given: bool, environ: Mapping[str, str]) -> str:
+    """What is the same in all processes of a run on a node.
+
+    Args:
+        run_id: the run's id in this process.
+        given: whether other processes were given the same, or each draws its own.
+        environ: the environment; launchers of ranks name their rendezvous in it.
+    """
+    if not given and (port := environ.get("MASTER_PORT")):
+        return f"{environ.get('MASTER_ADDR', '')}:{port}"
+    return run_id

@@ -1,0 +1,89 @@
+"""What the GPUs found here say of those of the run: the peak that MFU is measured against, and their number.
+
+Settings and integrations know better, and win. What is not known for sure stays unknown, and MFU absent, with one
+line that says why as soon as FLOPs are counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+
+from rlotel import flops
+from rlotel.collectors.reader import DTYPE
+from rlotel.collectors.visible import VISIBLE, GpuId, assigned, visible
+from rlotel.derived import Hardware
+from rlotel.recorder import Recorder
+from rlotel.semconv import metrics as m
+
+log = logging.getLogger("rlotel")
+
+_RANKED = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX")
+"""Variables of processes that are one of several; `WORLD_SIZE` says of how many."""
+
+
+class Fleet:
+    """The GPUs of the run, as far as the process with its loop can see them."""
+
+    def __init__(self, recorder: Recorder, environ: Mapping[str, str]) -> None:
+        self._recorder = recorder
+        self._environ = environ
+        self._no_peak = ""
+        self._explained = False
+        self.looked = False
+        """Whether there is nothing left to look for."""
+
+    def look(self, gpus: Sequence[GpuId]) -> None:
+        """Fill in what settings and integrations left open. Once."""
+        if self.looked or not gpus:
+            return
+        self.looked = True
+        mine = visible(gpus, assigned(self._environ))
+        known = self._recorder.hardware
+        peak = known.peak_flops or self._peak(mine or gpus)
+        count = known.gpus or self._count(mine)
+        self._recorder.equip(Hardware(gpus=count, peak_flops=peak))
+        if count and peak and not known.peak_flops:
+            log.info("rlotel: MFU is measured against %d GPUs of %.4g dense %s FLOP/s", count, peak, DTYPE)
+
+    def explain(self) -> None:
+        """Say once why there is no MFU, if there could be one: FLOPs were counted."""
+        if self._explained or not self.looked or self._recorder.instruments.value(m.PHASE_FLOPS) is None:
+            return
+        self._explained = True
+        hardware = self._recorder.hardware
+        missing = [
+            *([] if hardware.peak_flops else [f"{self._no_peak}; set RLOTEL_PEAK_FLOPS"]),
+            *([] if hardware.gpus else ["how many GPUs the run has is unknown; set RLOTEL_GPUS"]),
+        ]
+        if missing:
+            log.warning("rlotel: MFU is absent: %s", ", and ".join(missing))
+
+    def _peak(self, gpus: Sequence[GpuId]) -> float | None:
+        peaks = {gpu.model: flops.peak_flops(gpu.model, DTYPE, sm_share=gpu.sm_share) for gpu in gpus}
+        different = set(peaks.values())
+        if len(different) == 1:
+            peak = different.pop()
+            if peak is not None:
+                return peak
+        names = ", ".join(repr(model) for model in peaks)
+        self._no_peak = (
+            f"no dense {DTYPE} peak is known for {names}"
+            if None in peaks.values()
+            else f"{names} have different peaks"
+        )
+        return None
+
+    def _count(self, mine: Sequence[GpuId] | None) -> int | None:
+        """The GPUs of a run that is this process alone; which of many it uses it has to have been told."""
+        told = VISIBLE in self._environ
+        if mine and self._alone() and (told or len(mine) == 1):
+            return len(mine)
+        return None
+
+    def _alone(self) -> bool:
+        ranked = any(self._environ.get(name) for name in _RANKED)
+        if (ranked or self._environ.get("WORLD_SIZE")) and self._environ.get("WORLD_SIZE") != "1":
+            return False
+        return "ray" not in sys.modules and self._recorder.process.launcher
