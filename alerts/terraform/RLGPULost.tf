@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLGPULost" {
   documentation {
     subject   = "RLGPULost: A GPU of the run does not answer any more."
     mime_type = "text/markdown"
-    content   = "**A GPU of the run does not answer any more.** The run hangs or dies with its next collective operation.\n\n# RLGPULost\n"
+    content   = "**A GPU of the run does not answer any more.** The run hangs or dies with its next collective operation.\n\n# RLGPULost\n\n## Meaning\n\nThe driver says that a GPU is lost or its state failed (`hw.status` with `hw.state` = `failed`).\n\n## Impact\n\nThe run hangs in its next collective operation, or dies.\n\n## Diagnosis\n\n1. `hw.id` of the alert is the GPU's UUID; **Hardware errors** says on which node it is and what came before.\n2. On the node: `nvidia-smi` and `dmesg | grep -i xid`. XID 79: fallen off the bus.\n\n## Mitigation\n\n- Cordon the node, start the run elsewhere from the last checkpoint.\n- Reset or replace the GPU; on GKE let node auto-repair do it.\n"
   }
 
   conditions {

@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLGradNormSpike" {
   documentation {
     subject   = "RLGradNormSpike: The gradient norm is far above what is usual for this run."
     mime_type = "text/markdown"
-    content   = "**The gradient norm is far above what is usual for this run.** One such step can undo hours, if gradients are not clipped.\n\n- `grad_norm_of_usual` is 10: rlprobe: 10 times the median\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLGradNormSpike\n"
+    content   = "**The gradient norm is far above what is usual for this run.** One such step can undo hours, if gradients are not clipped.\n\n- `grad_norm_of_usual` is 10: rlprobe: 10 times the median\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLGradNormSpike\n\n## Meaning\n\nThe gradient norm was many times its own median.\n\n## Impact\n\nOne such step can undo hours, if gradients are not clipped.\n\n## Diagnosis\n\n1. *Learning health*, **Gradient norm**, **Loss**, **Non-finite values** at that step.\n2. Is the norm the one before clipping? Then the step itself was bounded.\n3. **Episode length**, **Reward**: an outlier in the batch?\n\n## Mitigation\n\n- Clip gradients. If **Reward** falls afterwards, go back to the checkpoint before.\n"
   }
 
   conditions {

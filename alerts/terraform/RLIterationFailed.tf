@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLIterationFailed" {
   documentation {
     subject   = "RLIterationFailed: An iteration ended with an error, and no phase of it did."
     mime_type = "text/markdown"
-    content   = "**An iteration ended with an error, and no phase of it did.** The work of the whole iteration.\n\n# RLIterationFailed\n"
+    content   = "**An iteration ended with an error, and no phase of it did.** The work of the whole iteration.\n\n# RLIterationFailed\n\n## Meaning\n\nAn iteration ended with an error that was raised in none of its phases: in data handling between them, in a callback,\nor in the framework itself.\n\n## Impact\n\nThe work of the whole iteration is lost; most often the run ends with it.\n\n## Diagnosis\n\n1. Traces: `rl.loop` spans with status error; the exception is on the span.\n2. *Overview*, **State of the run**: did it end?\n3. The log of the process that runs the loop.\n\n## Mitigation\n\n- Fix what raised, and restart from the last checkpoint.\n- Put a `rlotel.phase(\"…\")` around that part, so that the next failure says where.\n"
   }
 
   conditions {

@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLIterationsSlower" {
   documentation {
     subject   = "RLIterationsSlower: Iterations take much longer than they used to in this run."
     mime_type = "text/markdown"
-    content   = "**Iterations take much longer than they used to in this run.** Every GPU hour buys fewer steps.\n\n- `slower_than_usual` is 1.4: rlprobe calls 1.4 times the baseline throughput rot\n- `enough_loops` is 10: with fewer nothing is usual yet; ours\n\n# RLIterationsSlower\n"
+    content   = "**Iterations take much longer than they used to in this run.** Every GPU hour buys fewer steps.\n\n- `slower_than_usual` is 1.4: rlprobe calls 1.4 times the baseline throughput rot\n- `enough_loops` is 10: with fewer nothing is usual yet; ours\n\n# RLIterationsSlower\n\n## Meaning\n\nThe mean iteration time of the last window is well above the run's own median.\n\n## Impact\n\nEvery GPU hour buys fewer steps.\n\n## Diagnosis\n\n1. *Where the time goes*, **Time by phase**: which share grew?\n2. `sample`: **Episode length** grew? Longer answers take longer, and that may be wanted.\n3. `train`: **A phase in each worker** for a straggler, **Clock** and **Throttled time** for a slow GPU.\n4. `idle` or `data`: storage, network, the CPU of the head node.\n\n## Mitigation\n\n- Longer rollouts: cap the length, or rebalance GPUs between rollout and training.\n- A slow node: replace it and restart from the last checkpoint.\n"
   }
 
   conditions {

@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLKLSpike" {
   documentation {
     subject   = "RLKLSpike: KL divergence is far above what is usual for this run."
     mime_type = "text/markdown"
-    content   = "**KL divergence is far above what is usual for this run.** The policy runs away from its reference; what it could do may be gone.\n\n- `kl_of_usual` is 8: rlprobe: 8 times its own baseline\n- `kl_high` is 0.5: rldoctor and rlprobe: high from 0.5\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLKLSpike\n"
+    content   = "**KL divergence is far above what is usual for this run.** The policy runs away from its reference; what it could do may be gone.\n\n- `kl_of_usual` is 8: rlprobe: 8 times its own baseline\n- `kl_high` is 0.5: rldoctor and rlprobe: high from 0.5\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLKLSpike\n\n## Meaning\n\nKL divergence is many times its own median, and high in absolute terms. `rl.kl.reference` says from what it is taken.\n\n## Impact\n\nThe policy runs away from its reference; what it could do may be gone.\n\n## Diagnosis\n\n1. *Learning health*, **KL divergence**: one step, or rising?\n2. `rollout`: the engines compute other probabilities than the trainer (precision, stale weights); one token can do it.\n3. `reference`: **Learning rate**, **Gradient norm**; a reward that can be gamed pulls far.\n\n## Mitigation\n\n- One step: watch. Rising: lower the learning rate or raise the KL coefficient, from a checkpoint before.\n- From `rollout`: check the weight sync, and the engines' precision.\n"
   }
 
   conditions {

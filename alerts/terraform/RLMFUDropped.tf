@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLMFUDropped" {
   documentation {
     subject   = "RLMFUDropped: MFU is much lower than it used to be in this run."
     mime_type = "text/markdown"
-    content   = "**MFU is much lower than it used to be in this run.** The same GPUs do less useful arithmetic.\n\n- `mfu_of_usual` is 0.7: honest values go from 0.1 % to 40 %, so only a run's own history says what is low\n- `enough_loops` is 10: with fewer nothing is usual yet; ours\n\n# RLMFUDropped\n"
+    content   = "**MFU is much lower than it used to be in this run.** The same GPUs do less useful arithmetic.\n\n- `mfu_of_usual` is 0.7: honest values go from 0.1 % to 40 %, so only a run's own history says what is low\n- `enough_loops` is 10: with fewer nothing is usual yet; ours\n\n# RLMFUDropped\n\n## Meaning\n\nMFU of the whole loop is well below the run's own median.\n\n## Impact\n\nThe same GPUs do less useful arithmetic.\n\n## Diagnosis\n\n1. *GPUs*, **MFU** by phase: training, sampling, or more idle time between them?\n2. **Clock**, **Throttled time**, **GPU utilization** lowest: a slow or sick GPU?\n3. *Learning health*, **Episode length**: shorter sequences and smaller batches lower MFU honestly.\n\n## Mitigation\n\n- As in RLIterationsSlower.\n- Lengths changed for good: wait, the baseline follows.\n"
   }
 
   conditions {

@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLRewardFailing" {
   documentation {
     subject   = "RLRewardFailing: Scoring ended with an error."
     mime_type = "text/markdown"
-    content   = "**Scoring ended with an error.** Rollouts that are paid for and have no reward teach nothing.\n\n# RLRewardFailing\n"
+    content   = "**Scoring ended with an error.** Rollouts that are paid for and have no reward teach nothing.\n\n# RLRewardFailing\n\n## Meaning\n\nScoring ended with an error: the verifier, reward model or sandbox raised.\n\n## Impact\n\nRollouts that are paid for get no reward and teach nothing. If the framework gives failed ones a reward of 0, it\nteaches the wrong thing.\n\n## Diagnosis\n\n1. *Overview*, **Scoring, share that failed**: some, or all?\n2. Traces: `rl.reward` spans with status error; `error.type`, and `rl.reward.sandbox` for where.\n3. *Where the time goes*, **Scoring**: errors after a constant time are timeouts.\n4. *Learning health*, **Reward**: does it drop when scoring fails? Then failures count as bad answers.\n\n## Mitigation\n\n- Restart or scale the sandbox or the reward model.\n- Retry in the reward function; mask samples without reward instead of scoring them 0.\n"
   }
 
   conditions {

@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLRunFailed" {
   documentation {
     subject   = "RLRunFailed: The run ended with an error."
     mime_type = "text/markdown"
-    content   = "**The run ended with an error.** The GPUs are idle, or go to somebody else, until it is started again.\n\n# RLRunFailed\n"
+    content   = "**The run ended with an error.** The GPUs are idle, or go to somebody else, until it is started again.\n\n# RLRunFailed\n\n## Meaning\n\nThe run said at its end that it failed: `rl.run.status` has `rl.run.state` = `failed`.\n\n## Impact\n\nThe GPUs are idle, or go to somebody else, until it is started again.\n\n## Diagnosis\n\n1. The log of the launching process: the exception is its last.\n2. *Overview*, **Failed phases** and **Non-finite values** just before the end.\n3. *GPUs*, **Hardware errors** and **GPU memory** just before the end.\n4. *Checkpoints*, **Step of the last checkpoint**: from where can it go on?\n\n## Mitigation\n\n- Fix the cause and start it again with the same `rl.run.id`, so that its history goes on.\n"
   }
 
   conditions {

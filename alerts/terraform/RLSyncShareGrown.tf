@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLSyncShareGrown" {
   documentation {
     subject   = "RLSyncShareGrown: Weight sync takes a much larger part of the loop than it used to."
     mime_type = "text/markdown"
-    content   = "**Weight sync takes a much larger part of the loop than it used to.** Learner and rollout engines wait for each other instead of working.\n\n- `sync_share_grown` is 2: no published number; twice the run's own is ours\n- `sync_share` is 0.1: below a tenth of the loop there is little to win; ours\n- `enough_loops` is 10: with fewer nothing is usual yet; ours\n\n# RLSyncShareGrown\n"
+    content   = "**Weight sync takes a much larger part of the loop than it used to.** Learner and rollout engines wait for each other instead of working.\n\n- `sync_share_grown` is 2: no published number; twice the run's own is ours\n- `sync_share` is 0.1: below a tenth of the loop there is little to win; ours\n- `enough_loops` is 10: with fewer nothing is usual yet; ours\n\n# RLSyncShareGrown\n\n## Meaning\n\nWeight sync takes a much larger share of the loop than it did before in this run.\n\n## Impact\n\nLearner and engines wait for each other instead of working.\n\n## Diagnosis\n\n1. *Where the time goes*, **Weight sync** and **Weights sent**: slower, or more bytes?\n2. *GPUs*, **NVLink** and **PCIe**: does the transfer go where it should?\n3. Did an engine restart on another node? Then it goes over a slower network.\n\n## Mitigation\n\n- Place learner and engines close together; use the framework's fast path (NCCL instead of files).\n- Sync less often, if the algorithm allows for the staleness.\n"
   }
 
   conditions {

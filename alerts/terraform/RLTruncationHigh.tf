@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLTruncationHigh" {
   documentation {
     subject   = "RLTruncationHigh: Many rollouts are cut off at the length limit."
     mime_type = "text/markdown"
-    content   = "**Many rollouts are cut off at the length limit.** Cut-off answers are scored as wrong ones; the policy learns from noise.\n\n- `truncated_share` is 0.25: miles: 0.25\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLTruncationHigh\n"
+    content   = "**Many rollouts are cut off at the length limit.** Cut-off answers are scored as wrong ones; the policy learns from noise.\n\n- `truncated_share` is 0.25: miles: 0.25\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLTruncationHigh\n\n## Meaning\n\nA large share of rollouts is cut off at the length limit.\n\n## Impact\n\nCut-off answers are scored as wrong ones, whatever they were about to say; the policy learns from noise.\n\n## Diagnosis\n\n1. *Learning health*, **Truncated rollouts** beside **Episode length**: are answers growing towards the limit?\n2. **Reward** flat while length grows: the policy fills space.\n3. Read some rollouts: loops, repetition?\n\n## Mitigation\n\n- Raise the limit if memory allows; mask truncated rollouts in the loss; penalise length softly.\n"
   }
 
   conditions {

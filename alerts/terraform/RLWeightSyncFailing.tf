@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLWeightSyncFailing" {
   documentation {
     subject   = "RLWeightSyncFailing: New weights did not reach the rollout engines."
     mime_type = "text/markdown"
-    content   = "**New weights did not reach the rollout engines.** Samples are made by an old policy, or not at all.\n\n# RLWeightSyncFailing\n"
+    content   = "**New weights did not reach the rollout engines.** Samples are made by an old policy, or not at all.\n\n# RLWeightSyncFailing\n\n## Meaning\n\nThe transfer of new weights to the rollout engines ended with an error.\n\n## Impact\n\nSamples are made by an old policy (see **Staleness of samples**), or not at all.\n\n## Diagnosis\n\n1. Traces: `rl.sync` spans with status error; `rl.sync.source` and `rl.sync.destination` say between whom.\n2. *Where the time goes*, **Weight sync** and **Weights sent**: slower or smaller than usual before the failure?\n3. *GPUs*, **Memory used**: a sync needs room for a second copy of some weights.\n\n## Mitigation\n\n- Restart the engines that do not answer; most frameworks send all weights to a new engine.\n- If it repeats, stop the run: training on stale samples gets worse with each step.\n"
   }
 
   conditions {

@@ -14,7 +14,7 @@ resource "google_monitoring_alert_policy" "RLZeroVarianceGroups" {
   documentation {
     subject   = "RLZeroVarianceGroups: In most prompt groups all rollouts got the same reward."
     mime_type = "text/markdown"
-    content   = "**In most prompt groups all rollouts got the same reward.** Such groups have no advantage to learn from; their sampling time is wasted.\n\n- `zero_variance_share` is 0.5: miles and rldoctor: from 0.5\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLZeroVarianceGroups\n"
+    content   = "**In most prompt groups all rollouts got the same reward.** Such groups have no advantage to learn from; their sampling time is wasted.\n\n- `zero_variance_share` is 0.5: miles and rldoctor: from 0.5\n- `enough_steps` is 10: with fewer iterations there is no history to compare with; ours\n\n# RLZeroVarianceGroups\n\n## Meaning\n\nIn most prompt groups all rollouts got the same reward, so their advantages are zero.\n\n## Impact\n\nThe sampling time of such groups is wasted, and the effective batch is small.\n\n## Diagnosis\n\n1. *Learning health*, **Reward**: near 1, prompts are too easy; near 0, too hard, or scoring is broken.\n2. *Overview*, **Scoring, share that failed**: failures scored 0 look like this.\n3. **Entropy**: collapsed policies answer alike.\n\n## Mitigation\n\n- Filter prompts by difficulty (dynamic sampling); more rollouts a group; a higher temperature.\n"
   }
 
   conditions {

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rlotel.cli import rendering
-from rlotel.render import alert, files, spelling
+from rlotel.render import alert, files, lint, spelling
 
 
 @click.group(cls=rendering.Sourced)
@@ -53,3 +53,16 @@ def list_alerts(
         click.echo(f"{one.name} ({one.severity})\n  {one.symptom} {one.losing}")
         for threshold in one.thresholds:
             click.echo(f"    {threshold.name} = {threshold.text(times)}: {threshold.because}")
+
+
+@alerts.command(name="lint")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m.")
+def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
+    """Check alert policies of Cloud Monitoring: files of yours, or what the sources make."""
+    chosen = rendering.options(loop_time, (), None)
+    if paths:
+        texts = {str(path): path.read_text(encoding="utf-8") for path in paths}
+    else:
+        texts = files.alerts(alert.load_all(), chosen)
+    rendering.report(lint.policies(texts, chosen.windows))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rlotel.cli import rendering
-from rlotel.render import alert, dashboard, files, spelling
+from rlotel.render import alert, dashboard, files, lint, spelling
 
 
 @click.group(cls=rendering.Sourced)
@@ -39,3 +39,16 @@ def render(
         [spelling.ALL[name] for name in spelled],
     )
     rendering.deliver(made, out, check)
+
+
+@dashboards.command(name="lint")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m.")
+def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
+    """Check dashboards of Cloud Monitoring: files of yours, or what the sources make."""
+    chosen = rendering.options(loop_time, (), None)
+    if paths:
+        texts = {str(path): path.read_text(encoding="utf-8") for path in paths}
+    else:
+        texts = files.dashboards(dashboard.load_all(), alert.load_all(), chosen)
+    rendering.report(lint.dashboards(texts, chosen.windows))

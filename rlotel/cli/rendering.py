@@ -16,14 +16,12 @@ from rlotel.render.windows import Windows
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class _Pair(click.ParamType["tuple[str, str]"]):
-    name = "NAME=VALUE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        name, equals, text = value.partition("=")
-        if not (name and equals):
-            self.fail(f"{value!r}: write it as NAME=VALUE", param, ctx)
-        return name, text
+def _pairs(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [text.partition("=") for text in value]
+    for text, (name, _, given) in zip(value, pairs, strict=True):
+        if not (name and given):
+            raise click.BadParameter(f"{text!r}: write it as NAME=VALUE", ctx, param)
+    return tuple((name, given) for name, _, given in pairs)
 
 
 def choices(command: Command) -> Command:
@@ -33,13 +31,19 @@ def choices(command: Command) -> Command:
             "--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m: widens windows."
         ),
         click.option(
-            "--select", "selectors", multiple=True, type=_Pair(), help="Only points with this label; repeat it."
+            "--select",
+            "selectors",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=_pairs,
+            help="Only points with this label; repeat it.",
         ),
         click.option(
             "--threshold",
             "thresholds",
             multiple=True,
-            type=_Pair(),
+            metavar="NAME=VALUE",
+            callback=_pairs,
             help="Another value for a threshold of an alert.",
         ),
         click.option("--runbooks", metavar="URL", help="Where you publish the runbooks, to link to them."),
@@ -89,6 +93,16 @@ def deliver(made: dict[str, str], out: Path, check: bool) -> None:
         click.get_current_context().exit(1)
     if not changed:
         click.echo(f"{out}: {len(made)} files, all fresh")
+
+
+def report(found: dict[str, list[str]]) -> None:
+    """Prints what is wrong with each file, and ends with 1 if anything is."""
+    wrong = [f"{path}: {problem}" for path, problems in found.items() for problem in problems]
+    for line in wrong:
+        click.echo(line)
+    if wrong:
+        click.get_current_context().exit(1)
+    click.echo(f"{len(found)} files, nothing wrong")
 
 
 class Sourced(click.Group):
