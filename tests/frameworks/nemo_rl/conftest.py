@@ -58,7 +58,8 @@ class Nemo:
         """Say what stand-in functions do; each gets its arguments by name. Others do nothing."""
 
         def run(name: str, arguments: Mapping[str, Any]) -> Any:
-            return functions[name](**arguments) if name in functions else None
+            given = {key: value for key, value in arguments.items() if key != "self"}
+            return functions[name](**given) if name in functions else None
 
         self.script.run = run
 
@@ -66,7 +67,8 @@ class Nemo:
         """Run one of the training functions with `body` as what it does."""
         module, _, name = target.partition(":")
         function = getattr(self.module(f"algorithms.{module}"), name)
-        given = {"master_config": {}, "logger": self.logger, "checkpointer": self.checkpointer, **arguments}
+        mine = {"policy": self.policy, "logger": self.logger, "checkpointer": self.checkpointer}
+        given = {"master_config": {}, **mine, **arguments}
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         before = self.script.run
 
