@@ -50,6 +50,7 @@ class Rollouts:
         self._recorder = recorder
         self._iterations = iterations
         self._counts = counts
+        self._sync: Phase | None = None
 
     # Calls for rollouts; the outermost counts.
 
@@ -115,9 +116,9 @@ class Rollouts:
     # New weights.
 
     def syncing(self, call: Call) -> None:
-        """Before weights move, unless a timer that is around it has said so."""
-        if self._iterations.running(SYNC) is None:
-            phase = self._iterations.open(Timed(SYNC))
+        """Before weights move, unless a timer or a call that is around it has said so."""
+        if self._iterations.running(SYNC) is None and (self._sync is None or self._sync.ended):
+            phase = self._sync = self._iterations.open(Timed(SYNC))
             if phase is not None:
                 call.notes["phase"] = phase, context.enter(phase)
 
