@@ -174,25 +174,26 @@ def test_a_fork_while_other_threads_record_does_not_hang(program: Program, expor
     )
 
 
-def test_the_garbage_collector_may_use_it_at_any_moment(program: Program) -> None:
+def test_what_the_garbage_collector_calls_may_record(program: Program) -> None:
     program(
         """
         import gc
         import rlotel
         rlotel.instrument(run_id="r", capture="capture.jsonl", export_interval=0.05)
-        gc.set_threshold(1, 1, 1)
+        gc.set_threshold(10, 2, 2)
+        watch = rlotel.phase("watch").__enter__()
         inside = []
 
         def collected(phase, info):
             if not inside:
                 inside.append(1)
-                with rlotel.reward() as reward:
-                    reward.add(flops=1)
-                    reward.set(reward=0.5)
+                watch.add(flops=1)
+                watch.set(reward=0.5, entropy=float("nan"))
+                watch.score("pause", 0.1)
                 inside.clear()
 
         gc.callbacks.append(collected)
-        for number in range(300):
+        for number in range(200):
             with rlotel.loop(iteration=number) as loop, rlotel.train() as train:
                 train.add(steps=1, flops=2)
                 loop.set(entropy=0.1)
