@@ -8,9 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from rlotel import context, derived, gates
+from rlotel import context, derived
 from rlotel.ages import Ages
 from rlotel.clock import Clock
 from rlotel.config import Config
@@ -19,6 +18,7 @@ from rlotel.errors import Faults, contained
 from rlotel.identity import Identity
 from rlotel.instruments import NONE, Attributes, Instruments, Value
 from rlotel.iterations import Iterations
+from rlotel.labels import OTHER_NAME, Labels
 from rlotel.phases import Interval, Loop, Phase, Union, error_type
 from rlotel.process import Process
 from rlotel.semconv import attributes as attr
@@ -28,10 +28,6 @@ from rlotel.tracing import Tracing
 from rlotel.words import ANY_LOOP_COUNTS, BYTES, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
 
 log = logging.getLogger("rlotel")
-
-MOST_NAMES = 64
-"""Different phase names in one process; further ones are reported as `_OTHER`."""
-OTHER_NAME = "_OTHER"
 
 SpanValue = str | bool | int | float
 
@@ -72,7 +68,7 @@ class Recorder:
         self._clock = clock
         self._freeze = freeze
         self._stir = stir
-        self._names: set[str] = set()
+        self._labels = Labels(instruments)
         self.ages = Ages(instruments, lambda: self._clock.monotonic())
         self.reset()
 
@@ -170,9 +166,9 @@ class Recorder:
         self.used = True
         self._stir()
         word = WORDS.get(name, OTHER) if type(name) is str else OTHER
-        attributes = self._legal(metric_attributes)
+        attributes = self._labels.typed(metric_attributes)
         if word.named:
-            name = self._legal_name(name)
+            name = self._labels.phase_name(name)
             attributes[attr.PHASE_NAME.name] = name
         around = inside or self.around()
         loop = around if isinstance(around, Loop) else around.loop if around else None
@@ -183,7 +179,7 @@ class Recorder:
             loop=loop,
             word=word,
             metric_attributes=attributes,
-            span_attributes={**self._legal(span_attributes), **attributes, **iteration},
+            span_attributes={**self._labels.typed(span_attributes), **attributes, **iteration},
             waits=waits,
             inside=loop if around is None or around.ended else around,
         )
@@ -214,7 +210,7 @@ class Recorder:
             self._progress()
         if phase.word.size is not None and BYTES in phase.counts:
             self.instruments.record(phase.word.size, phase.counts[BYTES], phase.metric_attributes)
-        phase.results = self._legal(phase.told)
+        phase.results = self._labels.typed(phase.told)
         self._tracing.end(phase, phase.started_ns + int(seconds * 1e9))
 
     @contained
@@ -264,7 +260,7 @@ class Recorder:
     @contained
     def saved(self, tier: str | None, step: int | None) -> None:
         """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
-        tier = self._legal({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, "_OTHER")
+        tier = self._labels.typed({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, OTHER_NAME)
         self.ages.durable(tier, None if step is None else self.instruments.amount(m.CHECKPOINT_STEP.name, step))
 
     def _when(self, at: float | None) -> tuple[float, int]:
@@ -304,33 +300,3 @@ class Recorder:
             if loop is not None and not loop.ended:
                 return here
         return self.ages.latest_loop()
-
-    def _legal_name(self, name: str) -> str:
-        try:
-            name = gates.text(name)
-        except gates.Refused as refused:
-            self.instruments.refuse(attr.PHASE_NAME.name, refused.reason)
-            return OTHER_NAME
-        if name in self._names or len(self._names) < MOST_NAMES:
-            self._names.add(name)
-            return name
-        self.instruments.refuse(attr.PHASE_NAME.name, "cardinality")
-        return OTHER_NAME
-
-    def _legal(self, attributes: Mapping[str, object]) -> dict[str, Any]:
-        """The attributes as the model types them; what cannot be is left out, counted and said once."""
-        legal: dict[str, Any] = {}
-        for name, value in attributes.items():
-            if value is None:
-                continue
-            try:
-                kind = attr.BY_NAME[name].type
-                if kind == "int":
-                    legal[name] = gates.integer(value)
-                elif kind == "boolean" and type(value) is bool:
-                    legal[name] = value
-                else:
-                    legal[name] = gates.text(value)
-            except gates.Refused as refused:
-                self.instruments.refuse(name, refused.reason)
-        return legal
