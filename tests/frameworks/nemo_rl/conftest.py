@@ -13,10 +13,10 @@ from rlotel.testing import Telemetry, captured
 HERE = Path(__file__).parent
 
 
-class Rows(list[int]):
+class Rows(list[Any]):
     """A tensor, as far as it is looked into: token counts of rows, or losses of optimizer steps."""
 
-    def tolist(self) -> list[int]:
+    def tolist(self) -> list[Any]:
         return list(self)
 
     def numel(self) -> int:

@@ -29,7 +29,7 @@ class Trace:
         self.version: str = found["version"]
         self.events = [Event(*event) for event in found["events"]]
 
-    def logged(self, prefix: str) -> list[dict[str, float | None]]:
+    def logged(self, prefix: str) -> list[dict[str, Any]]:
         """What was logged with a prefix, call by call."""
         return [event.data["metrics"] for event in self.of("log", prefix)]
 

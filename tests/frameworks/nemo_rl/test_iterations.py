@@ -20,6 +20,11 @@ def step(nemo: Nemo, timer: Any, number: int, seconds: float = 1.0) -> None:
     timer.reset()
 
 
+def steps(nemo: Nemo, timer: Any, *numbers: int) -> None:
+    for number in numbers:
+        step(nemo, timer, number)
+
+
 def iterations(nemo: Nemo) -> list[Any]:
     return [span.attributes["rl.loop.iteration"] for span in nemo.telemetry.spans("rl.loop")]
 
@@ -164,15 +169,15 @@ def test_without_a_logger_an_iteration_ends_as_its_timer_is_reset(nemo: Nemo) ->
 )
 def test_a_resumed_run_goes_on_counting(nemo: Nemo, target: str, state: dict[str, Any], first: int) -> None:
     timer = nemo.timer()
-    nemo.train(lambda: [step(nemo, timer, first), step(nemo, timer, first + 1)], target, **state)
+    nemo.train(lambda: steps(nemo, timer, first, first + 1), target, **state)
     assert iterations(nemo) == [first, first + 1]
 
 
 def test_going_back_after_a_failure_is_a_restart(nemo: Nemo) -> None:
     """Steps 1, 2, 3, then from the checkpoint of 1: 2, 3, 4."""
     timer = nemo.timer()
-    nemo.train(lambda: [step(nemo, timer, number) for number in (1, 2, 3)])
-    nemo.train(lambda: [step(nemo, timer, number) for number in (2, 3, 4)], grpo_save_state={"total_steps": 1})
+    nemo.train(lambda: steps(nemo, timer, 1, 2, 3))
+    nemo.train(lambda: steps(nemo, timer, 2, 3, 4), grpo_save_state={"total_steps": 1})
     assert iterations(nemo) == [1, 2, 3, 2, 3, 4]
     assert nemo.telemetry.value("rl.restarts", **{"rl.restart.reason": "unknown"}) == 1
     assert len(nemo.telemetry.capture().traces()) == 6

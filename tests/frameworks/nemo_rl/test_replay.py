@@ -177,8 +177,9 @@ def test_what_is_reported_keeps_to_the_model(nemo: Nemo, trace: Trace, replay: R
     telemetry = nemo.telemetry
     metrics = telemetry._reader.get_metrics_data()
     assert metrics is not None
-    requests = (encode_metrics(metrics), encode_spans(telemetry._spans.get_finished_spans()))
-    assert conformance.check(map(otlp_json.to_line, requests)) == []
+    spans = encode_spans(telemetry._spans.get_finished_spans())
+    lines = [otlp_json.to_line(encode_metrics(metrics)), otlp_json.to_line(spans)]
+    assert conformance.check(lines) == []
 
 
 def test_identity_is_read_from_the_configuration(nemo: Nemo, trace: Trace, replay: Replay) -> None:

@@ -1,6 +1,7 @@
 """Rollouts and updates: what is counted, where it is scored, and when new weights arrive."""
 
 import asyncio
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,13 +15,12 @@ from .conftest import Nemo, Rows, batch, rollout
 def counts(nemo: Nemo) -> dict[str, Any]:
     """Everything that was counted, without what is 0."""
     found: dict[str, Any] = {}
-    for name in ("samples", "episodes", "steps", "tokens"):
-        for point in nemo.telemetry.points(f"rl.sample.{name}"):
-            found[f"sample {point.attributes.get('rl.token.type', '')} {name}".replace("  ", " ")] = point.value
-    for name in ("steps", "tokens", "flops"):
-        for point in nemo.telemetry.points(f"rl.train.{name}"):
-            found[f"train {point.attributes.get('rl.role')} {name}"] = point.value
-    return {name: value for name, value in found.items() if value}
+    for phase, name in itertools.product(("sample", "train"), ("samples", "episodes", "steps", "tokens", "flops")):
+        for point in nemo.telemetry.points(f"rl.{phase}.{name}"):
+            told = [point.attributes.get(key) for key in ("rl.role", "rl.token.type")]
+            if point.value:
+                found[" ".join(str(part) for part in (phase, *told, name) if part)] = point.value
+    return found
 
 
 def update(nemo: Nemo, timer: Any, *lengths: int) -> None:

@@ -20,7 +20,7 @@ class Timer:
     def stop(self, label: str, should_log: bool = True) -> float:
         if label not in self._start_times:
             raise ValueError(f"Timer '{label}' is not running")
-        elapsed = script.now() - self._start_times.pop(label)
+        elapsed: float = script.now() - self._start_times.pop(label)
         self._timers.setdefault(label, []).append(elapsed)
         return elapsed
 
