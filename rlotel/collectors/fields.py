@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rlotel.collectors.devices import Device
-from rlotel.collectors.nvml import CallFailed
+from rlotel.collectors.nvml import NOT_SUPPORTED, CallFailed
 
 ALL_LINKS = 0xFFFFFFFF
 
@@ -52,6 +52,9 @@ def read(device: Device, fields: Iterable[Field]) -> dict[Field, Value]:
     """
     wanted = tuple(field for field in fields if device.can(field))
     answers = device.read("nvmlDeviceGetFieldValues", wanted) if wanted else None
+    if wanted and not device.can(("nvmlDeviceGetFieldValues", wanted)):
+        for field in wanted:
+            device.note(field, CallFailed.answered(f"field {field[0]}", NOT_SUPPORTED))
     found: dict[Field, Value] = {}
     for field, answer in zip(wanted, answers or (), strict=False):
         if answer.nvmlReturn:

@@ -100,6 +100,8 @@ class Gpm:
         for place, number in enumerate(_WANTED):
             answer = request.metrics[place]
             most, scale = (100.0, 0.01) if number in PERCENTAGES else (math.inf, 2.0**20)
-            if answer.nvmlReturn == 0 and math.isfinite(answer.value) and 0 <= answer.value <= most:
+            if answer.nvmlReturn:
+                self._device.note(("gpm", number), CallFailed.answered(f"GPM {number}", answer.nvmlReturn))
+            elif math.isfinite(answer.value) and 0 <= answer.value <= most:
                 found[number] = answer.value * scale
         return found

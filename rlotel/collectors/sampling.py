@@ -124,13 +124,13 @@ class Sampler:
             self._find()
         for uuid, gpu in self._gpus.items():
             self._read_gpu(uuid, gpu)
-        self._hear()
-        points = [
-            point for gpu in self._gpus.values() for reader in (gpu.reader, *gpu.slices) for point in reader.points
-        ]
-        self._silent = 0 if points or not self._gpus else self._silent + 1
+        readers = [reader for gpu in self._gpus.values() for reader in (gpu.reader, *gpu.slices)]
+        said_something = any(reader.points for reader in readers)
+        self._silent = 0 if said_something or not readers else self._silent + 1
         if self._silent >= SILENT_READINGS:
             raise CallFailed("reading all GPUs", "no_answer", None, "none of them gives any value")
+        self._hear()
+        points = [point for reader in readers for point in reader.points]
         points += self._gone()
         by_metric: dict[Metric, list[tuple[float, Attributes]]] = {}
         for metric, value, attributes in points:
@@ -159,7 +159,7 @@ class Sampler:
             for reader in (gpu.reader, *gpu.slices):
                 reader.points = []
             _state(gpu.reader, attr.HwState.FAILED)
-            self._say(uuid, f"{gpu.reader.device.id.name} ({uuid}) is lost: {lost}. The others are read on.")
+            self._say(uuid, f"{gpu.reader.device.id.name} ({uuid}) is gone ({lost}); the others are read on")
 
     def _read_all(self, gpu: _Gpu, now: float, elapsed: float | None) -> None:
         reader = gpu.reader
@@ -171,6 +171,8 @@ class Sampler:
         if gpu.seldom_at is None or now - gpu.seldom_at >= SELDOM:
             gpu.health, gpu.seldom_at = health.read(reader), now
             gpu.seldom = reader.points
+        if not often:
+            return  # what was read a while ago does not stand for a GPU that says nothing now
         reader.points = often + gpu.seldom
         state = health.judge(reader, gpu.health, reasons)
         if state is not None:

@@ -18,7 +18,7 @@ def increase(last: float, now: float, bits: int | None = None) -> float:
     """
     if now >= last:
         return now - last
-    if bits is not None and last >= 2 ** (bits - 1) > now:
+    if bits is not None and 2**bits > last >= 2 ** (bits - 1) > now:
         return now + 2.0**bits - last
     return now  # it was reset to 0, and has counted this much since
 

@@ -136,7 +136,7 @@ class Xids:
         except OSError:
             self._log = None  # most containers must not read it
         else:
-            self.heard = {device.id.uuid for device in self._devices}
+            self.heard = {device.id.uuid for device in self._devices if device.bus}
 
     def _from_log(self) -> list[Xid]:
         buses = {device.bus: device.id.uuid for device in self._devices if device.bus}

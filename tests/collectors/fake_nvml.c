@@ -283,9 +283,9 @@ EXPORT ret_t nvmlGpmSampleGet(dev_t_ *d, gs_t *s) { IN("nvmlGpmSampleGet", d); i
 EXPORT ret_t nvmlGpmMigSampleGet(dev_t_ *d, unsigned gi, gs_t *s) { IN("nvmlGpmMigSampleGet", d);
   if (!gi || gi > (unsigned)get(d, "mig", 0)) OUT(INVAL);
   s->t = elapsed(); s->d = &migs[d->index][gi - 1]; OUT(OK); }
-EXPORT ret_t nvmlGpmMetricsGet(gget_t *g) { IN("nvmlGpmMetricsGet", 0); if (g->version != 1) OUT(VERMISMATCH); if (!g->s1 || !g->s2) OUT(INVAL);
+EXPORT ret_t nvmlGpmMetricsGet(gget_t *g) { IN("nvmlGpmMetricsGet", 0); long long least = 100; find("gpm_min_ms", &least); if (g->version != 1) OUT(VERMISMATCH); if (!g->s1 || !g->s2) OUT(INVAL);
   for (unsigned i = 0; i < g->n; i++) { char k[32]; snprintf(k, 32, "gpm%u_milli", g->m[i].id); long long v = get(g->s2->d, k, -1);
-    if (v < 0 || (g->s2->t - g->s1->t) * 1000 < get(0, "gpm_min_ms", 100)) { g->m[i].ret = v < 0 ? NOTSUP : 21; g->m[i].value = 0.0 / 0.0; continue; }
+    if (v < 0 || (g->s2->t - g->s1->t) * 1000 < least) { g->m[i].ret = v < 0 ? NOTSUP : 21; g->m[i].value = 0.0 / 0.0; continue; }
     g->m[i].ret = OK; g->m[i].value = v / 1000.0; } OUT(OK); }
 EXPORT ret_t nvmlDeviceGetNvLinkState(dev_t_ *d, unsigned l, unsigned *o) { IN("nvmlDeviceGetNvLinkState", d); if (l >= 18) OUT(INVAL); *o = (unsigned)get(d, "nvlink", 1); OUT(OK); }
 EXPORT ret_t nvmlDeviceGetNvLinkErrorCounter(dev_t_ *d, unsigned l, int c, unsigned long long *o) { (void)l; (void)c; return u64("nvmlDeviceGetNvLinkErrorCounter", d, o, "nvlink_err", 0); }
