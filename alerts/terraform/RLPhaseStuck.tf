@@ -20,7 +20,7 @@ resource "google_monitoring_alert_policy" "RLPhaseStuck" {
   conditions {
     display_name = "One phase of an iteration has been open for far too long."
     condition_prometheus_query_language {
-      query                     = "max by (\"rl.run.id\", \"rl.phase.name\") ({\"rl.phase.age\"}) > 1800"
+      query                     = "max by (\"rl.run.id\", \"rl.phase.name\") ({\"rl.phase.age\",\"rl.phase.name\"!=\"checkpoint\"}) > 1800"
       duration                  = "300s"
       evaluation_interval       = "60s"
       alert_rule                = "RLPhaseStuck"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rlotel.cli import rendering
-from rlotel.render import alert, files, lint, spelling
+from rlotel.render import alert, files, lint, promtool, spelling
 
 
 @click.group(cls=rendering.Sourced)
@@ -66,3 +66,36 @@ def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
     else:
         texts = files.alerts(alert.load_all(), chosen)
     rendering.report(lint.policies(texts, chosen.windows))
+
+
+@alerts.command()
+@rendering.choices
+@click.option(
+    "--spelling",
+    "spelled",
+    type=click.Choice([one.name for one in files.PROMETHEUS]),
+    default=files.PROMETHEUS[0].name,
+    show_default=True,
+    help="How your Prometheus writes names.",
+)
+def test(
+    loop_time: str | None,
+    selectors: tuple[tuple[str, str], ...],
+    thresholds: tuple[tuple[str, str], ...],
+    runbooks: str | None,
+    sources: Path | None,
+    spelled: str,
+) -> None:
+    """Run every alert against its cases with promtool: one that must fire, one that must not.
+
+    The cases are written for the thresholds that come with rlotel; with others some may rightly fail.
+    """
+    chosen = rendering.options(loop_time, selectors, runbooks)
+    loaded = alert.load_all(sources, dict(thresholds))
+    try:
+        wrong = promtool.check(loaded, spelling.ALL[spelled], chosen, sources)
+    except promtool.PromtoolMissingError as error:
+        raise click.ClickException(str(error)) from error
+    if wrong is not None:
+        raise click.ClickException(wrong)
+    click.echo(f"{len(loaded)} alerts fire when they should and are silent when they should.")

@@ -157,7 +157,7 @@ def _selector(node: promql.VectorSelector, function: str, found: _Findings) -> N
         found.problems.append(f"{function} of {name}, which is a {metric.instrument}")
     if function in _LEVEL and moving:
         found.problems.append(f"{function} of {name}, which only grows; take its rate or increase")
-    if moving and function not in _MOVING | _LEVEL:
+    if part and function not in _MOVING:
         found.problems.append(f"{name} only grows; take its rate or increase")
 
 

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 RUN = a.RUN_ID.name
 _QUANTILES = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
-_ACROSS = {"last": "avg", "highest": "max", "age": "max", "lowest": "min", "total": "sum", "state": "max"}
+_ACROSS = {
+    "last": "avg",
+    "highest": "max",
+    "age": "max",
+    "lowest": "min",
+    "total": "sum",
+    "so_far": "sum",
+    "state": "max",
+}
 
 
 @dataclass(frozen=True)

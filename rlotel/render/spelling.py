@@ -31,7 +31,11 @@ class Spelling:
 
     def metric(self, metric: Metric, part: str = "") -> str:
         """The name of a metric; `part` is `bucket`, `sum` or `count` of a histogram."""
-        if isinstance(metric, Neighbour) or self.dots:
+        if isinstance(metric, Neighbour) and metric.resource is not None and not self.dots:
+            # How Cloud Monitoring itself spells them without quotes.
+            domain, _, rest = metric.name.partition("/")
+            name = f"{domain.replace('.', '_')}:{rest.replace('/', '_')}"
+        elif isinstance(metric, Neighbour) or self.dots:
             name = metric.name
         else:
             name = re.sub(r"[^a-zA-Z0-9_:]", "_", metric.name)

@@ -34,6 +34,9 @@ STATISTICS = {
     "increase": Statistic(
         ("counter", "histogram"), "in {window}", "increase over the window; of a histogram, events"
     ),
+    "so_far": Statistic(
+        ("counter",), "so far", "the count itself: for series that are born with their first event"
+    ),
     "mean": Statistic((*_LEVELS, "histogram"), "mean", "the mean over the window"),
     "peak": Statistic(
         _LEVELS, "peak in {window}", "the highest value over the window, of several series the highest"
@@ -59,8 +62,6 @@ def unit(statistic: str, metric: Metric, of: Metric | None) -> Unit:
     if statistic == "rate":
         return units.of("s/s" if metric.unit == "s" else f"{metric.unit or '1'}/s")
     if statistic == "increase" and metric.instrument == "histogram":
-        return units.of("1")
-    if statistic == "increase" and metric.unit == "":
         return units.of("1")
     return units.of_metric(metric)
 
