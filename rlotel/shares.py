@@ -6,6 +6,8 @@ Where none is open, or all that is open is a wait, the moment is idle.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rlotel.words import IDLE
 
 MOST_EVENTS = 4096
@@ -26,6 +28,11 @@ class Shares:
         self._events: list[tuple[float, object, str | None, object]] = []
         self._open: dict[object, tuple[str, object]] = {}
         """Open phases: whose moment it is, and the phase they are inside of."""
+        # Kept up to date, not found out anew at each event: thousands of rollouts may be open at once.
+        self._within: Counter[object] = Counter()
+        """How many open phases are directly inside of a phase."""
+        self._innermost: Counter[str] = Counter()
+        """How many open phases that have none inside of them a name has, waits aside."""
 
     def begin(self, phase: object, owner: str, inside: object, now: float) -> None:
         """A phase opens; `owner` is its name, or idle for a wait."""
@@ -50,10 +57,34 @@ class Shares:
         for when, phase, owner, inside in self._events:
             self._give(min(when, until))
             if owner is not None:
-                self._open[phase] = owner, inside
+                self._opens(phase, owner, inside)
             else:
-                self._open.pop(phase, None)
+                self._closes(phase)
         self._events.clear()
+
+    def _opens(self, phase: object, owner: str, inside: object) -> None:
+        self._open[phase] = owner, inside
+        if not self._within[phase]:
+            self._count(owner, 1)
+        if inside is not None:
+            self._within[inside] += 1
+            if self._within[inside] == 1 and inside in self._open:
+                self._count(self._open[inside][0], -1)
+
+    def _closes(self, phase: object) -> None:
+        if phase not in self._open:
+            return
+        owner, inside = self._open.pop(phase)
+        if not self._within[phase]:
+            self._count(owner, -1)
+        if inside is not None:
+            self._within[inside] -= 1
+            if not self._within[inside] and inside in self._open:
+                self._count(self._open[inside][0], 1)
+
+    def _count(self, owner: str, change: int) -> None:
+        if owner != IDLE:
+            self._innermost[owner] += change
 
     def _give(self, until: float) -> None:
         """Give the moments from the last mark to the phases that are open."""
@@ -61,8 +92,6 @@ class Shares:
         if passed <= 0:
             return
         self._mark = until
-        containing = {inside for _, inside in self._open.values()}
-        owners = {owner for phase, (owner, _) in self._open.items() if phase not in containing}
-        owners.discard(IDLE)
-        for owner in owners or {IDLE}:
-            self.seconds[owner] = self.seconds.get(owner, 0.0) + passed / max(len(owners), 1)
+        owners = [owner for owner, open_ in self._innermost.items() if open_] or [IDLE]
+        for owner in owners:
+            self.seconds[owner] = self.seconds.get(owner, 0.0) + passed / len(owners)

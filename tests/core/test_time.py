@@ -1,7 +1,11 @@
 """The arithmetic of time, against an independent computation: unions, and shares that add up."""
 
 import contextvars
+import sys
 from fractions import Fraction
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -125,3 +129,36 @@ def test_ten_thousand_small_phases_are_one_observation(telemetry: Telemetry) -> 
     (point,) = telemetry.points("rl.reward.duration")
     assert (point.count, point.sum) == (1, 2500)
     assert phase_times(telemetry) == {"reward": 2500, "idle": 2500}
+
+
+def effort(rollouts: int) -> float:
+    """Bytecodes of ours for one of so many rollouts that are open at once, each with its reward inside."""
+    ours = str(Path(rlotel.__file__).parent)
+    steps = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal steps
+        if not frame.f_code.co_filename.startswith(ours):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        steps += event == "opcode"
+        return trace
+
+    with captured() as telemetry:
+        brackets = [(rlotel.sample(), rlotel.reward(), contextvars.copy_context()) for _ in range(rollouts)]
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with rlotel.loop():
+                for step in ("__enter__", "__exit__"):
+                    for outer, inner, context in brackets:
+                        for bracket in (outer, inner) if step == "__enter__" else (inner, outer):
+                            telemetry.clock.advance(1)
+                            context.run(getattr(bracket, step), *([None] * 3 if step == "__exit__" else []))
+        finally:
+            sys.settrace(before)
+    return steps / rollouts
+
+
+def test_a_rollout_costs_the_same_however_many_others_are_open() -> None:
+    assert effort(400) < 1.5 * effort(40)
