@@ -6,8 +6,10 @@ OLDEST := .venv-oldest
 # The oldest Python that is here, for the oldest OpenTelemetry that is promised.
 OLDEST_PYTHON ?= $(PYTHON)
 OLDEST_OTEL := 1.30.0
+RAY_VENV := .venv-ray
+RAY := 2.60.0
 
-.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest system-packages bench clean
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray system-packages bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -46,6 +48,11 @@ bench: $(VENV)/.dev ## ratios against the same work written by hand on the OpenT
 test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
 
+test-frameworks: test-ray ## the integrations on the frameworks themselves, each in an environment of its own
+
+test-ray: $(RAY_VENV)/.ready ## Ray, on a cluster of two nodes in this machine (about 4 min)
+	$(RAY_VENV)/bin/python -m pytest tests/frameworks/ray
+
 system-packages: ## what some tests want from the system (Debian): nothing yet
 	@true
 
@@ -68,5 +75,10 @@ $(OLDEST)/.dev: pyproject.toml
 		opentelemetry-exporter-otlp-proto-grpc==$(OLDEST_OTEL) opentelemetry-exporter-otlp-proto-http==$(OLDEST_OTEL)
 	@touch $@
 
+$(RAY_VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(RAY_VENV)
+	$(RAY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,test]' 'ray[default]==$(RAY)'
+	@touch $@
+
 clean: ## remove the virtual environments and caches
-	rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) $(RAY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
