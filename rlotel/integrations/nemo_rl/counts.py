@@ -20,6 +20,10 @@ from rlotel.recorder import Recorder
 from rlotel.semconv.attributes import Role
 from rlotel.words import SAMPLE, TRAIN
 
+GENERATED = ("mean_gen_tokens_per_sample",)
+TURNS = ("avg_turns_per_sample", "turns_per_sample/mean")
+"""Keys of means over rollouts; NeMo Gym has one of its own."""
+
 
 @dataclass
 class _Tally:
@@ -82,7 +86,7 @@ class Counts:
         if rows is not None and phase is not None:
             self._asked = None
             self._tally.reports += 1
-            self._tally.generated = _generated(rows, metrics)
+            self._tally.generated = _total(rows, metrics, GENERATED)
             self._tell(phase, rows, None, self._tally.generated, metrics)
 
     def _tell(
@@ -94,7 +98,7 @@ class Counts:
             episodes=rows,
             prompt_tokens=given,
             completion_tokens=generated,
-            steps=metrics.get("total_turns"),
+            steps=_total(rows, metrics, TURNS),
         )
 
     # Updates.
@@ -145,7 +149,7 @@ class Counts:
         if tally.reports == 1 and tally.generated is not None and tally.tokens >= tally.generated:
             self._recorder.add(phase, prompt_tokens=tally.tokens - tally.generated)
         elif not tally.reports and tally.rows:
-            generated = _generated(tally.rows, tally.logged)
+            generated = _total(tally.rows, tally.logged, GENERATED)
             if generated is None or generated > tally.tokens:
                 self._recorder.add(phase, tokens=tally.tokens)
                 self._tell(phase, tally.rows, None, None, tally.logged)
@@ -165,8 +169,9 @@ def _lengths(messages: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     return given, generated
 
 
-def _generated(rows: int, metrics: Mapping[str, float]) -> int | None:
-    mean = metrics.get("mean_gen_tokens_per_sample")
+def _total(rows: int, metrics: Mapping[str, Any], means: Iterable[str]) -> int | None:
+    """Of what is logged as a mean over rows. A total that is logged is one over all groups from 0.7 on only."""
+    mean = next((metrics[key] for key in means if key in metrics), None)
     return None if mean is None else round(mean * rows)
 
 

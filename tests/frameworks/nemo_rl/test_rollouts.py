@@ -48,11 +48,16 @@ def test_rollouts_are_counted_as_they_are_made(nemo: Nemo) -> None:
                 rollouts.run_multi_turn_rollout(None, None, None, {}, 64)
         with timer.time("total_step_time"):
             update(nemo, timer, 110, 120)
-        nemo.logger.log_metrics({"loss": 1.0, "mean_gen_tokens_per_sample": 999.0, "total_turns": 9}, 1, "train")
+        nemo.logger.log_metrics(
+            {"loss": 1.0, "mean_gen_tokens_per_sample": 999.0, "avg_turns_per_sample": 9.0}, 1, "train"
+        )
         nemo.logger.log_metrics({}, 1, "timing/train")
 
     made = {"message_log": [rollout(10, 100), rollout(10, 90, environment=20)]}
-    nemo.play(run_multi_turn_rollout=lambda **_: (made, {"total_turns": 3}), train=lambda **_: {"loss": Rows([1])})
+    nemo.play(
+        run_multi_turn_rollout=lambda **_: (made, {"avg_turns_per_sample": 1.5}),
+        train=lambda **_: {"loss": Rows([1])},
+    )
     nemo.train(body)
     assert counts(nemo) == {
         "sample samples": 4,
@@ -71,7 +76,7 @@ def test_rollouts_are_counted_as_they_are_made(nemo: Nemo) -> None:
 def test_a_call_that_makes_others_counts_once(nemo: Nemo, name: str) -> None:
     """Synchronous entry points run asynchronous ones; those of NeMo Gym give an object."""
     rollouts = nemo.module("experience.rollouts")
-    batch, metrics = {"message_log": [rollout(10, 100)]}, {"total_turns": 1}
+    batch, metrics = {"message_log": [rollout(10, 100)]}, {"avg_turns_per_sample": 1.0}
 
     async def inner() -> list[Any]:
         return [one async for one in rollouts.run_async_multi_turn_rollout_groups(None, None, None, {}, 64, 1)]
@@ -114,7 +119,9 @@ def test_rollouts_that_others_make_are_counted_as_they_are_trained_on(nemo: Nemo
             update(nemo, timer, 110, 120, 130, 140)
             with timer.time("exposed_generation"):  # for rollouts that must end before weights move
                 nemo.pass_(1)
-        nemo.logger.log_metrics({"loss": 1.0, "mean_gen_tokens_per_sample": 95.5, "total_turns": 5}, 1, "train")
+        nemo.logger.log_metrics(
+            {"loss": 1.0, "mean_gen_tokens_per_sample": 95.5, "avg_turns_per_sample": 1.25}, 1, "train"
+        )
         nemo.logger.log_metrics({}, 1, "timing/train")
 
     nemo.play(train=lambda **_: {"loss": Rows([1, 1]), "total_flops": 3e12})
@@ -141,10 +148,14 @@ def test_rollouts_through_a_transfer_queue_are_counted_as_they_are_logged(nemo: 
             policy.prepare_step(num_samples=4, group_size=2)
             with timer.time("generation"):
                 nemo.pass_(8)
-                nemo.logger.log_metrics({"mean_gen_tokens_per_sample": 95.5, "total_turns": 4}, 1, "train")
+                nemo.logger.log_metrics(
+                    {"mean_gen_tokens_per_sample": 95.5, "avg_turns_per_sample": 1.0}, 1, "train"
+                )
             with timer.time("policy_training"):
                 policy.train_from_meta(SimpleNamespace(sequence_lengths=[110, 120, 130, 140]), loss_fn=None)
-        nemo.logger.log_metrics({"loss": 1.0, "mean_gen_tokens_per_sample": 95.5, "total_turns": 4}, 1, "train")
+        nemo.logger.log_metrics(
+            {"loss": 1.0, "mean_gen_tokens_per_sample": 95.5, "avg_turns_per_sample": 1.0}, 1, "train"
+        )
         nemo.logger.log_metrics({}, 1, "timing/train")
 
     nemo.play(train_from_meta=lambda **_: {"loss": Rows([1])})
