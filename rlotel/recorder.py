@@ -5,7 +5,6 @@ It is what the public calls and every integration talk to. Nothing here raises i
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 
@@ -14,7 +13,7 @@ from rlotel.ages import Ages
 from rlotel.clock import Clock
 from rlotel.config import Config
 from rlotel.derived import Hardware
-from rlotel.errors import Faults, contained
+from rlotel.errors import Faults, contained, log
 from rlotel.identity import Identity
 from rlotel.instruments import NONE, Attributes, Instruments, Value
 from rlotel.iterations import Iterations
@@ -26,8 +25,6 @@ from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
 from rlotel.tracing import Tracing
 from rlotel.words import ANY_LOOP_COUNTS, BYTES, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
-
-log = logging.getLogger("rlotel")
 
 SpanValue = str | bool | int | float
 
@@ -224,9 +221,8 @@ class Recorder:
         counter = phase.word.counters.get(what)
         if counter is not None:
             role = phase.metric_attributes.get(attr.ROLE.name)
-            self.instruments.add(
-                counter[0], amount, counter[1] if role is None else {**counter[1], attr.ROLE.name: role}
-            )
+            attributes = counter[1] if role is None else {**counter[1], attr.ROLE.name: role}
+            self.instruments.add(counter[0], amount, attributes)
             self._sum(phase, what, amount)
         elif what == BYTES and phase.word.size is not None:
             self._sum(phase, BYTES, amount)
@@ -235,9 +231,8 @@ class Recorder:
             known = ", ".join(sorted({*phase.word.counters, *others, *([BYTES] if phase.word.size else [])}))
             raise TypeError(f"{phase.name} does not count {what}; it counts {known}")
         if what == FLOPS:
-            self.instruments.add(
-                m.PHASE_FLOPS, amount, {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name}
-            )
+            of_phase = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name}
+            self.instruments.add(m.PHASE_FLOPS, amount, of_phase)
         if phase.loop is not None:
             phase.loop.count(f"{phase.name}.{what}", amount)
         if phase.name == TRAIN and what == "steps":

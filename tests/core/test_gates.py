@@ -36,8 +36,8 @@ class Tensor:
         assert self.value is not None, "a tensor on a device was read"
         return self.value
 
-    __int__ = __float__  # type: ignore[assignment]
-    __bool__ = __float__  # type: ignore[assignment]
+    __int__ = __float__
+    __bool__ = __float__
     __str__ = __float__  # type: ignore[assignment]
     __repr__ = object.__repr__
 
@@ -165,7 +165,7 @@ def test_names_without_text_do_not_cost_the_phase(telemetry: Telemetry) -> None:
     with rlotel.loop():
         with rlotel.phase(Hostile()):  # type: ignore[arg-type]
             telemetry.clock.advance(1)
-        with rlotel.reward(sandbox=Hostile()):  # type: ignore[arg-type]
+        with rlotel.reward(sandbox=Hostile()):  # type: ignore[call-overload]
             telemetry.clock.advance(2)
     assert telemetry.value("rl.phase.duration", **{"rl.phase.name": "_OTHER"}) == 1
     (reward,) = telemetry.points("rl.reward.duration")

@@ -64,7 +64,7 @@ async def coroutine(x: int) -> object:
     return function(x)
 
 
-def generator(n: int) -> Iterator[object]:
+def generator(n: int) -> Any:
     got = yield 0
     for _ in range(n):
         got = yield got
@@ -81,7 +81,7 @@ async def async_generator(n: int) -> Any:
 def manager(x: int) -> Iterator[int]:
     try:
         yield x
-    except KeyError:
+    except IndexError:
         SWALLOWED.append(x)
 
 
@@ -163,7 +163,7 @@ def log(target: types.ModuleType) -> Iterator[Log]:
     assert log.errors == []
 
 
-def test_a_function_is_called_once_with_its_own_result_and_exception(log: Log, target: types.ModuleType) -> None:
+def test_a_function_is_called_once_with_its_own_result_and_exception(log: Log, target: Any) -> None:
     log.watch("function")
     assert target.function(1, y=3, z=4) is RESULT
     with pytest.raises(ValueError) as raised:
@@ -177,7 +177,7 @@ def test_a_function_is_called_once_with_its_own_result_and_exception(log: Log, t
     ]
 
 
-def test_it_still_looks_like_itself(log: Log, target: types.ModuleType) -> None:
+def test_it_still_looks_like_itself(log: Log, target: Any) -> None:
     for path in ("function", "coroutine", "generator", "async_generator"):
         log.watch(path)
     assert (target.function.__name__, target.function.__doc__) == ("function", "The docstring.")
@@ -187,7 +187,7 @@ def test_it_still_looks_like_itself(log: Log, target: types.ModuleType) -> None:
     assert inspect.isasyncgenfunction(target.async_generator)
 
 
-def test_methods_of_every_kind_keep_their_binding(log: Log, target: types.ModuleType) -> None:
+def test_methods_of_every_kind_keep_their_binding(log: Log, target: Any) -> None:
     paths = ["Target.method", "Target.of_class", "Target.static"]
     paths += [f"Child.{name}" for name in ("inherited", "inherited_class", "inherited_static")]
     for path in paths:
@@ -218,7 +218,7 @@ def test_methods_of_every_kind_keep_their_binding(log: Log, target: types.Module
     ]
 
 
-def test_a_coroutine_is_watched_as_it_runs(log: Log, target: types.ModuleType) -> None:
+def test_a_coroutine_is_watched_as_it_runs(log: Log, target: Any) -> None:
     for path in ("coroutine", "spawned"):
         log.watch(path)
     waiting = target.coroutine(1)
@@ -232,7 +232,7 @@ def test_a_coroutine_is_watched_as_it_runs(log: Log, target: types.ModuleType) -
     assert kinds == ["before", "after", "before", "after", "before", "failed"]
 
 
-def test_a_generator_is_watched_as_it_runs(log: Log, target: types.ModuleType) -> None:
+def test_a_generator_is_watched_as_it_runs(log: Log, target: Any) -> None:
     log.watch("generator")
     items = target.generator(2)
     assert log.seen == []
@@ -247,7 +247,7 @@ def test_a_generator_is_watched_as_it_runs(log: Log, target: types.ModuleType) -
     assert log.seen[2:] == [("before", {"n": 2}), ("failed", ERROR)]
 
 
-def test_an_asynchronous_generator_is_watched_as_it_runs(log: Log, target: types.ModuleType) -> None:
+def test_an_asynchronous_generator_is_watched_as_it_runs(log: Log, target: Any) -> None:
     log.watch("async_generator")
 
     async def run() -> list[object]:
@@ -261,26 +261,26 @@ def test_an_asynchronous_generator_is_watched_as_it_runs(log: Log, target: types
     assert log.seen == [("before", {"n": 2}), ("after", None)]
 
 
-def test_a_context_manager_is_watched_around_its_block(log: Log, target: types.ModuleType) -> None:
+def test_a_context_manager_is_watched_around_its_block(log: Log, target: Any) -> None:
     log.watch("manager")
     with target.manager(3) as value:
         assert (value, log.seen) == (3, [("before", {"x": 3})])
     with target.manager(4):
-        raise KeyError  # which it swallows
+        log.seen[99].count(0)  # an error which it swallows
     with pytest.raises(ValueError) as raised, target.manager(5):
         raise ERROR
     assert raised.value is ERROR
     assert SWALLOWED.pop() == 4
     assert [kind for kind, _ in log.seen] == ["before", "after", "before", "after", "before", "failed"]
 
-    @target.manager(6)
+    @target.manager(6)  # type: ignore[untyped-decorator]
     def decorated() -> int:
         return 8
 
     assert (decorated(), decorated()) == (8, 8)
 
 
-def test_an_asynchronous_context_manager_is_one(log: Log, target: types.ModuleType) -> None:
+def test_an_asynchronous_context_manager_is_one(log: Log, target: Any) -> None:
     log.watch("async_manager")
 
     async def run() -> None:
@@ -295,13 +295,13 @@ def test_an_asynchronous_context_manager_is_one(log: Log, target: types.ModuleTy
     assert [kind for kind, _ in log.seen] == ["before", "after", "before", "failed"]
 
 
-def test_a_decorated_function_gives_what_its_decorator_makes(log: Log, target: types.ModuleType) -> None:
+def test_a_decorated_function_gives_what_its_decorator_makes(log: Log, target: Any) -> None:
     log.watch("listed_generator")
     assert target.listed_generator(3) == [0, 1, 2]
     assert log.seen[-1] == ("after", [0, 1, 2])
 
 
-def test_a_builtin_function_can_be_watched(log: Log, target: types.ModuleType) -> None:
+def test_a_builtin_function_can_be_watched(log: Log, target: Any) -> None:
     target.sorted = sorted
     log.watch("sorted")
     assert target.sorted([2, 1]) == [1, 2]
@@ -353,7 +353,7 @@ def test_errors_of_observers_are_contained(target: types.ModuleType, path: str) 
     log.patches.undo()
 
 
-def test_arguments_can_be_changed(log: Log, target: types.ModuleType) -> None:
+def test_arguments_can_be_changed(log: Log, target: Any) -> None:
     log.patches.watch(f"{MODULE}:Target.static", change=lambda call: ([call.args[0] + 1], {}))  # type: ignore[arg-type, return-value]
     assert Target.static(1) == 2
 
@@ -365,63 +365,3 @@ def test_a_change_that_is_none_leaves_the_arguments(target: types.ModuleType, ch
     assert Target.static(9) == 9
     assert len(log.errors) == 1
     log.patches.undo()
-
-
-def test_a_module_is_watched_once_it_is_imported(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rlotel_test_later.py").write_text("def function(x):\n    return x\n")
-    (tmp_path / "rlotel_test_never.py").write_text("def function(x):\n    return x\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    seen: list[object] = []
-    patches = Patches(Faults())
-    for module in ("later", "never"):
-        patches.watch(f"rlotel_test_{module}:function", before=lambda call: seen.append(call.args))
-    import rlotel_test_later  # type: ignore[import-not-found]
-
-    assert rlotel_test_later.function(1) == 1
-    patches.undo()
-    assert rlotel_test_later.function(2) == 2
-    import rlotel_test_never  # type: ignore[import-not-found]
-
-    assert rlotel_test_never.function(3) == 3
-    assert isinstance(rlotel_test_never.function, types.FunctionType)
-    assert seen == [(1,)]
-
-
-def test_two_watches_of_one_function_are_undone_in_reverse(log: Log, target: types.ModuleType) -> None:
-    log.watch("function")
-    log.watch("function")
-    target.function(1)
-    assert [kind for kind, _ in log.seen] == ["before", "before", "after", "after"]
-    log.patches.undo()
-    assert target.function is function
-
-
-def test_where_someone_wrapped_after_us_theirs_stays_and_ours_is_silent(target: types.ModuleType) -> None:
-    log = Log()
-    log.watch("function")
-    ours = target.function
-    target.function = theirs = lambda *args: ("theirs", ours(*args))
-    log.patches.undo()
-    assert target.function is theirs
-    assert target.function(1) == ("theirs", RESULT)
-    assert (log.seen, log.errors) == ([], [])
-    target.function = function
-
-
-def test_values_and_items_are_put_back(target: types.ModuleType) -> None:
-    class Owner:
-        inherited = "class"
-
-    owner = Owner()
-    patches = Patches(Faults())
-    items = {"kept": "1", "changed": "1"}
-    patches.replace(owner, "inherited", "ours")
-    patches.replace(Target, "static", print)
-    patches.set_item(items, "new", "ours")
-    patches.set_item(items, "kept", "ours")
-    patches.set_item(items, "changed", "ours")
-    assert (owner.inherited, items) == ("ours", {"new": "ours", "kept": "ours", "changed": "ours"})
-    items["changed"] = "theirs"
-    patches.undo()
-    assert (vars(owner), items) == ({}, {"kept": "1", "changed": "theirs"})
-    assert Target.static(4) == 4

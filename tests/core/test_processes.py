@@ -102,9 +102,9 @@ def test_a_forked_child_counts_only_its_own(program: Program, tmp_path: Path) ->
     )
     seen = capture.read(tmp_path / "capture.jsonl")
     steps = {point.resource["process.pid"]: point.value for point in seen.latest("rl.train.steps")}
-    assert sorted(steps.values()) == [1, 10]  # type: ignore[type-var]
+    assert set(steps.values()) == {1, 10}
     loops = {span.attributes["rl.loop.iteration"]: span for span in seen.spans("rl.loop")}
-    assert sorted(loops) == [1, 2, 7]
+    assert set(loops) == {1, 2, 7}
     (reward,) = seen.spans("rl.reward")
     assert reward.trace_id == loops[2].trace_id  # made inside of the parent's sample phase
     assert len(seen.latest("rl.run.status")) == len(

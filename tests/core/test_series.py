@@ -1,12 +1,14 @@
 """Series: identity on every point, a bounded number of them, and counters that start at a true 0."""
 
+from typing import Any
+
 import pytest
 
 import rlotel
 from rlotel.semconv import metrics as m
 from rlotel.testing import Telemetry, captured
 
-IDENTITY = {
+IDENTITY: dict[str, Any] = {
     "run_id": "r1",
     "system": "verl",
     "system_version": "0.7",

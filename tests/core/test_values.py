@@ -1,6 +1,7 @@
 """Counts, health values and what follows from a loop as a whole."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -201,7 +202,7 @@ def test_utilization_is_flops_over_time_and_peak() -> None:
 
 
 @pytest.mark.parametrize("known", [{}, {"gpus": 8}, {"peak_flops": 1e15}])
-def test_without_gpus_and_their_peak_there_is_no_utilization(known: dict[str, float]) -> None:
+def test_without_gpus_and_their_peak_there_is_no_utilization(known: dict[str, Any]) -> None:
     with captured(**known) as telemetry:
         with rlotel.loop(), rlotel.train() as train:
             telemetry.clock.advance(10)
@@ -214,7 +215,7 @@ def test_without_gpus_and_their_peak_there_is_no_utilization(known: dict[str, fl
 def test_a_loops_utilization_needs_the_flops_of_all_its_phases(kind: str) -> None:
     with captured(gpus=1, peak_flops=1e12) as telemetry:
         with rlotel.loop():
-            with rlotel.sample(kind=kind):  # type: ignore[arg-type]
+            with rlotel.sample(kind=kind):  # type: ignore[call-overload]
                 telemetry.clock.advance(5)
             with rlotel.train() as train:
                 telemetry.clock.advance(5)
