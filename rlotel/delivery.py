@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import threading
@@ -10,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rlotel.causes import NotDelivered
+from rlotel.errors import log
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rlotel.otlp_variables import Signal
     from rlotel.semconv.types import Metric
     from rlotel.transports import Request, Response, Transport
-
-log = logging.getLogger("rlotel")
 
 _SHORTEST_ATTEMPT = 0.1
 """Seconds: less is not worth an attempt."""
@@ -119,7 +117,7 @@ class Sender:
         while True:
             try:
                 left = max(_SHORTEST_ATTEMPT, deadline - time.monotonic())
-                self._settle(self.transport.send(request, left))
+                self._settle(self._attempt(request, left))
             except NotDelivered as failure:  # noqa: PERF203 - an attempt is slower than a try
                 wait = failure.retry_after
                 if wait is None:
@@ -131,6 +129,14 @@ class Sender:
                 pause *= 2
             else:
                 return True
+
+    def _attempt(self, request: Request, timeout: float) -> Response | None:
+        try:
+            return self.transport.send(request, timeout)
+        except NotDelivered:
+            raise
+        except Exception as error:  # such as a token that can't be renewed, from a provider of credentials
+            raise NotDelivered(f"{type(error).__name__}: {error}") from error
 
     def _may_retry(self, failure: NotDelivered, when: float, deadline: float) -> bool:
         return failure.retry and when + _SHORTEST_ATTEMPT < deadline and not self._hurry.is_set()

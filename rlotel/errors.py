@@ -5,6 +5,7 @@ The one exception is `SettingError`: what the user got wrong is raised at `instr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import threading
@@ -12,9 +13,19 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, cast
 
-log = logging.getLogger("rlotel")
-
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Log(logging.LoggerAdapter):  # type: ignore[type-arg]  # not generic in Python 3.10
+    """The logger of rlotel; a handler or filter of the user's that raises loses the line and nothing else."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log a line. Never raises."""
+        with contextlib.suppress(Exception):
+            super().log(level, msg, *args, **kwargs)
+
+
+log = _Log(logging.getLogger("rlotel"), {})
 
 
 class SettingError(ValueError):
@@ -58,7 +69,7 @@ class Faults:
                     exc_info=error,
                 )
             self.on_fault(place, error)
-        except Exception:  # noqa: BLE001, S110 - a user's log handler may raise; training goes on all the same
+        except Exception:  # noqa: BLE001, S110 - whoever is told may fail as well; training goes on all the same
             pass
         finally:
             self._inside.reporting = False

@@ -6,6 +6,7 @@ which then send their parent's totals again, and take no notice of the time they
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
@@ -137,7 +138,9 @@ class ExportThread:
                 self._changed.wait(min(wait, threading.TIMEOUT_MAX))
             goal, close_by = self._asked, self._close_by
         started = time.monotonic()
-        ok = self._export(math.inf if close_by is None else close_by)
+        ok = False
+        with contextlib.suppress(Exception):  # whatever it is, this thread lives on, and so does telemetry
+            ok = self._export(math.inf if close_by is None else close_by)
         with self._changed:
             self._ok, self._done = ok, goal
             self._earliest = started + self._spacing if ok else -math.inf

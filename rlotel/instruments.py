@@ -8,7 +8,6 @@ they will carry is known.
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from collections import deque
@@ -19,12 +18,10 @@ from types import MappingProxyType
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 
 from rlotel import gates
-from rlotel.errors import Faults, contained
+from rlotel.errors import Faults, contained, log
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric, Owner
-
-log = logging.getLogger("rlotel")
 
 Value = str | bool | int
 Attributes = Mapping[str, Value]
@@ -220,9 +217,7 @@ class Instruments:
         try:
             key = tuple(
                 sorted(
-                    (name, _typed(name, value))
-                    for name, value in given
-                    if name in allowed and value is not None
+                    (name, _typed(name, value)) for name, value in given if name in allowed and value is not None
                 )
             )
         except gates.Refused as refused:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import threading
@@ -32,8 +31,6 @@ from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.tracing import Tracing
 from rlotel.version import __version__
-
-log = logging.getLogger("rlotel")
 
 IDENTITY_WAIT = 15.0
 """Seconds that a process without a loop waits for its identity before it exports."""

@@ -6,16 +6,14 @@ Only OpenTelemetry's loader imports this, through an entry point: rlotel itself 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 from typing import Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
 from rlotel import autostart
+from rlotel.errors import log
 from rlotel.session import uninstrument
-
-log = logging.getLogger("rlotel")
 
 
 class RlotelInstrumentor(BaseInstrumentor):  # type: ignore[misc]

@@ -6,7 +6,6 @@ the host hands them over.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import tempfile
@@ -28,6 +27,7 @@ from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 from rlotel import endpoint
 from rlotel.capture import CaptureFile
 from rlotel.delivery import Delivery, Sender
+from rlotel.errors import log
 from rlotel.exporting import ExportThread, Reader, SpanLimits, SpanQueue
 from rlotel.ids import Ids
 from rlotel.semconv import attributes as attr
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from rlotel.config import Config
     from rlotel.endpoint import Destination
     from rlotel.otlp_variables import Signal
-
-log = logging.getLogger("rlotel")
 
 SPACING = 5.0
 """Seconds: Google Cloud takes one point per series in this time."""
@@ -147,7 +145,7 @@ class _HostProviders(Providers):
 def _try(flush: Callable[[], object]) -> None:
     try:
         flush()
-    except Exception:
+    except Exception:  # noqa: BLE001 - the host's own code
         log.debug("a provider of the host could not be flushed", exc_info=True)
 
 

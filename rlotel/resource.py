@@ -7,7 +7,6 @@ Who wins, from weak to strong: what is found here, `OTEL_RESOURCE_ATTRIBUTES` an
 from __future__ import annotations
 
 import json
-import logging
 import os
 import socket
 import threading
@@ -21,10 +20,9 @@ from opentelemetry.sdk.version import __version__ as sdk_version
 from opentelemetry.util.types import AttributeValue
 
 from rlotel.config import Config
+from rlotel.errors import log
 from rlotel.metadata_server import gcp_facts, on_google_cloud
 from rlotel.semconv import attributes as attr
-
-log = logging.getLogger("rlotel")
 
 DETECTORS = "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS"
 

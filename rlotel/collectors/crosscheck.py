@@ -7,15 +7,12 @@ process that runs the loop and reads the GPUs, while it trains, on nodes where n
 
 from __future__ import annotations
 
-import logging
-
 from rlotel.collectors.sampling import Sample
+from rlotel.errors import log
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.words import TRAIN
-
-log = logging.getLogger("rlotel")
 
 FINDING = "mfu_mismatch"
 FAR = 0.10

@@ -6,7 +6,6 @@ line that says why as soon as FLOPs are counted.
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -14,10 +13,9 @@ from rlotel import flops
 from rlotel.collectors.reader import DTYPE
 from rlotel.collectors.visible import VISIBLE, GpuId, assigned, visible
 from rlotel.derived import Hardware
+from rlotel.errors import log
 from rlotel.recorder import Recorder
 from rlotel.semconv import metrics as m
-
-log = logging.getLogger("rlotel")
 
 _RANKED = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX")
 """Variables of processes that are one of several; `WORLD_SIZE` says of how many."""

@@ -6,7 +6,6 @@ else: the samples grow old and vanish, and one line in the log says why.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -18,13 +17,12 @@ from rlotel.collectors.election import Node
 from rlotel.collectors.keeper import Keeper
 from rlotel.collectors.visible import VISIBLE, assigned
 from rlotel.config import Config
+from rlotel.errors import log
 from rlotel.instruments import Attributes
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
-
-log = logging.getLogger("rlotel")
 
 STALE = 5.0
 """Seconds after which a sample says nothing about the present any more."""

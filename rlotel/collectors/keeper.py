@@ -14,11 +14,10 @@ from rlotel.collectors.nvml import CallFailed, Nvml
 from rlotel.collectors.sampling import Sample, Sampler
 from rlotel.collectors.visible import visible
 from rlotel.config import Config
+from rlotel.errors import log
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-
-log = logging.getLogger("rlotel")
 
 PERIOD = 1.0
 """Seconds between two readings."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,12 +14,11 @@ from rlotel.collectors.reader import Point, Reader
 from rlotel.collectors.tallies import Tallies
 from rlotel.collectors.visible import GpuId
 from rlotel.collectors.xids import Xids
+from rlotel.errors import log
 from rlotel.instruments import Attributes
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
-
-log = logging.getLogger("rlotel")
 
 SELDOM = 15.0
 """Seconds between readings of what changes by the hour: limits, ECC, remapped rows."""

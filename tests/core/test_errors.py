@@ -67,12 +67,14 @@ def test_a_log_handler_that_raises_does_not_reach_training(telemetry: Telemetry)
     try:
         with rlotel.loop() as loop:
             loop.set(nonsense=1)  # type: ignore[call-arg]
-            loop.set(entropy="text")  # type: ignore[arg-type]
-            loop.set(grad_norm=0.5)
+            loop.set(entropy="text", grad_norm=0.5)  # type: ignore[arg-type]
+            with rlotel.train() as train:
+                train.add(tokens="text", steps=4)  # type: ignore[arg-type]
     finally:
         logging.getLogger("rlotel").removeHandler(handler)
-    errors_of(telemetry)
+    assert errors_of(telemetry) == [("Handle.set", "TypeError")]
     assert telemetry.value("rl.grad_norm") == 0.5
+    assert telemetry.value("rl.train.steps") == 4
 
 
 def test_an_identity_of_unknown_parts_is_contained(telemetry: Telemetry) -> None:

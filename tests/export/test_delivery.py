@@ -1,5 +1,7 @@
 """Over real sockets: what arrives, and what is said, once, about what does not."""
 
+import importlib
+import logging
 import random
 import socket
 import threading
@@ -365,3 +367,58 @@ def test_the_programs_random_numbers_are_its_own(receiver: Receiver, failures: F
             record(built)
         assert built.flush(5)
     assert random.getstate() == state
+
+
+def test_a_provider_of_credentials_that_fails_is_explained_and_asked_again(
+    receiver: Receiver,
+    failures: Failures,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "tokens-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: tokens\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(
+        "[opentelemetry_otlp_credential_provider]\ntokens = tokens:Session\n"
+    )
+    (tmp_path / "tokens.py").write_text(
+        "import requests\n"
+        "class RefreshError(Exception): pass\n"
+        "class Session(requests.Session):\n"
+        "    expired = True\n"
+        "    def request(self, *args, **kwargs):\n"
+        "        if Session.expired: raise RefreshError('the token cannot be renewed')\n"
+        "        return super().request(*args, **kwargs)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER", "tokens")
+    with sending(failures, endpoint(receiver, "http/protobuf")) as built:
+        assert not built.flush(5)
+        for signal in ("metrics", "traces"):
+            (line,) = lines(caplog, signal)
+            assert "RefreshError: the token cannot be renewed" in line
+        monkeypatch.setattr(importlib.import_module("tokens").Session, "expired", False)
+        record(built)
+        assert built.flush(5)
+    assert receiver.capture.latest("test.counter")[0].value == 6
+
+
+def test_a_log_handler_that_raises_does_not_end_the_export(receiver: Receiver, failures: Failures) -> None:
+    class Broken(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError("disk full")
+
+    handler = Broken()
+    logging.getLogger("rlotel").addHandler(handler)
+    try:
+        receiver.reply = Reply(http_status=403)
+        with sending(failures, endpoint(receiver, "http/protobuf")) as built:
+            assert not built.flush(5)
+            receiver.reply = Reply()
+            record(built)
+            assert built.flush(5)
+    finally:
+        logging.getLogger("rlotel").removeHandler(handler)
+    assert receiver.capture.latest("test.counter")[0].value == 6
+    assert len(receiver.capture.spans("test.span")) == 1

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping
 from typing import Any
 
+from rlotel.errors import log
 from rlotel.integrations.verl.tables import ALL_ABORTED, GAUGES, MFU, VALIDATION, Gauge
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-
-log = logging.getLogger("rlotel")
 
 ABORTED = "all_samples_aborted"
 
