@@ -40,6 +40,8 @@ class Labels:
     def typed(self, attributes: Mapping[str, object]) -> dict[str, Any]:
         """The attributes as the model types them; None is left out without a word."""
         typed: dict[str, Any] = {}
+        if not attributes:
+            return typed
         for name, value in attributes.items():
             if value is None:
                 continue

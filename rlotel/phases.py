@@ -168,10 +168,14 @@ class Loop(Interval):
 
     def _unions_of(self, phase: Phase) -> list[Union]:
         """The union that is observed, and, for work, that of all intervals of the name."""
-        unions = [self._unions.setdefault((phase.name, tuple(phase.metric_attributes.items())), Union(phase))]
-        if not phase.waits:
-            unions.append(self._work.setdefault(phase.name, Union(phase)))
-        return unions
+        key = phase.name, tuple(phase.metric_attributes.items())
+        if (union := self._unions.get(key)) is None:
+            union = self._unions[key] = Union(phase)
+        if phase.waits:
+            return [union]
+        if (work := self._work.get(phase.name)) is None:
+            work = self._work[phase.name] = Union(phase)
+        return [union, work]
 
     def _finished(self) -> list[Union]:
         keys = [key for key, union in self._unions.items() if union.open == 0]
