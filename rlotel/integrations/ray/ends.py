@@ -72,6 +72,14 @@ class _Ends:
         self._left = max(0.0, self._left - (time.monotonic() - started))
 
 
+def flush_created(seconds: float) -> None:
+    """Let the actors that this process created export, and theirs: for an actor whose work is done.
+
+    It will be ended without being asked, and they with it.
+    """
+    flush(list(_actors), seconds)
+
+
 def flush(actors: Iterable[Any], seconds: float) -> None:
     """Let actors export, and those they created; returns when all have, or after `seconds`."""
     import ray

@@ -13,6 +13,12 @@ from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
 
 TRAINERS = ("verl.trainer.ppo.ray_trainer:RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base:PPOTrainer")
+FITS = (
+    *(f"{trainer}.fit" for trainer in TRAINERS),
+    "verl.experimental.separation.ray_trainer:SeparateRayPPOTrainer.fit",
+    "verl.experimental.one_step_off_policy.ray_trainer:OneStepOffRayTrainer.fit",
+)
+"""The loops. fully-async's is sent to its actor by value, and can't be watched."""
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
@@ -20,12 +26,12 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     loops, rollouts = Loops(recorder), Rollouts(recorder)
     _watch_timers(patches, loops, rollouts)
     _watch_trainers(patches, recorder, loops)
+    # What every agent loop is run in. The method around it is of no use: Ray sends it by value, without us.
     patches.watch(
-        "verl.experimental.agent_loop.agent_loop:AgentLoopWorker._run_agent_loop",
+        "verl.utils.rollout_trace:rollout_trace_attr",
         before=rollouts.begin,
         after=rollouts.end,
         failed=rollouts.end,
-        optional=True,
     )
     workers = Workers(recorder)
     patches.watch(
@@ -58,6 +64,8 @@ def _watch_trainers(patches: Patches, recorder: Recorder, loops: Loops) -> None:
     patches.watch("verl.trainer.ppo.metric_utils:_compute_response_info", after=loops.lengths)
     patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer.__init__", before=loops.settled)
     patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer._compute_metrics", before=loops.batch)
+    for fit in FITS:
+        patches.watch(fit, after=loops.over, failed=loops.over, optional=True)
     untimed = Untimed(recorder, loops)
     for trainer in TRAINERS:
         patches.watch(f"{trainer}._validate", before=untimed.begin_validation, after=loops.end, failed=loops.end)

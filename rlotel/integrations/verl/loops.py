@@ -14,6 +14,7 @@ from typing import Any
 
 from rlotel import context
 from rlotel.integrations.models import Models
+from rlotel.integrations.ray import ends
 from rlotel.integrations.verl import values
 from rlotel.integrations.verl.counts import Key, Rows, tell, whole
 from rlotel.integrations.verl.setup import Setup
@@ -63,6 +64,14 @@ class Loops:
             self._setup = Setup(config)
             self._recorder.equip(self._setup.hardware())
         self._recorder.identify(system="verl", system_version=_version(), **self._setup.identity())
+
+    def over(self, _call: Call) -> None:
+        """Training has ended. This actor, and those it created, will be gone without being asked: all export."""
+        self._close(None)
+        ray = sys.modules.get("ray")
+        if ray is not None and ray.is_initialized():
+            ends.flush_created(ends.END_WAIT)
+            self._recorder.process.flush(ends.END_WAIT)
 
     # Timers.
 

@@ -20,7 +20,7 @@ from rlotel.semconv.attributes import SampleKind
 from rlotel.words import REWARD, SAMPLE
 
 TIMERS = {"compute_score": REWARD, "tool_calls": "tool"}
-"""Timers inside of one rollout. What they leave of it is generation."""
+"""Timers inside of one rollout, the first from 0.8 on. What they leave of it is generation."""
 
 Batch = tuple[int, bool]
 """The iteration that rollouts were asked for, and whether they are for a validation."""
@@ -38,8 +38,7 @@ class Rollouts:
         """An agent loop starts, which makes one rollout."""
         if not self._recorder.process.worker:
             return  # whoever makes rollouts in the trainer's own process has them in its timers
-        trajectory = call.arguments["trajectory"]
-        batch = int(trajectory["step"]), bool(trajectory["validate"])
+        batch = int(call.arguments["step"]), bool(call.arguments["validate"])
         with self._lock:
             loop, running = self._batches.get(batch) or (self._open(batch), 0)
             self._batches[batch] = loop, running + 1
