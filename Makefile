@@ -9,7 +9,7 @@ OLDEST_OTEL := 1.30.0
 RAY_VENV := .venv-ray
 RAY := 2.60.0
 
-.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray system-packages bench clean
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-nemo system-packages bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -48,10 +48,13 @@ bench: $(VENV)/.dev ## ratios against the same work written by hand on the OpenT
 test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
 
-test-frameworks: test-ray ## the integrations on the frameworks themselves, each in an environment of its own
+test-frameworks: test-ray test-nemo ## the integrations on the frameworks themselves, each in an environment of its own
 
 test-ray: $(RAY_VENV)/.ready ## Ray, on a cluster of two nodes in this machine (about 4 min)
 	$(RAY_VENV)/bin/python -m pytest tests/frameworks/ray
+
+test-nemo: $(VENV)/.dev ## NeMo RL's stand-ins; with RLOTEL_NEMO_SRC=CHECKOUT also against its source
+	$(BIN)/python -m pytest tests/frameworks/nemo_rl
 
 system-packages: ## what some tests want from the system (Debian): nothing yet
 	@true
