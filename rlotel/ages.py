@@ -38,7 +38,7 @@ class Ages:
         self._open = {}
         self._progressed: float | None = None
         self._durable: dict[str | None, float] = {}
-        self._steps: dict[str, float] = {}
+        self._steps: dict[str | None, float] = {}
 
     def begin(self, interval: Interval) -> None:
         """An interval opens."""
@@ -58,7 +58,7 @@ class Ages:
         """The run's progress is another process's to report."""
         self._progressed = None
 
-    def durable(self, tier: str, step: float | None) -> None:
+    def durable(self, tier: str | None, step: float | None) -> None:
         """A checkpoint of this tier can be restored from now on; `step` is the one it holds, if that is known."""
         with self._lock:
             self._durable[tier] = self._now()
@@ -98,11 +98,12 @@ class Ages:
     def _checkpoints(self) -> Readings:
         now = self._now()
         with self._lock:
-            return [
-                (now - saved, NONE if tier is None else {attr.CHECKPOINT_TIER.name: tier})
-                for tier, saved in self._durable.items()
-            ]
+            return [(now - saved, _of(tier)) for tier, saved in self._durable.items()]
 
     def _checkpoint_steps(self) -> Readings:
         with self._lock:
-            return [(step, {attr.CHECKPOINT_TIER.name: tier}) for tier, step in self._steps.items()]
+            return [(step, _of(tier)) for tier, step in self._steps.items()]
+
+
+def _of(tier: str | None) -> Attributes:
+    return NONE if tier is None else {attr.CHECKPOINT_TIER.name: tier}

@@ -255,7 +255,8 @@ class Recorder:
     @contained
     def saved(self, tier: str | None, step: int | None) -> None:
         """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
-        tier = self._labels.typed({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, OTHER_NAME)
+        if tier is not None:
+            tier = self._labels.typed({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, OTHER_NAME)
         self.ages.durable(tier, None if step is None else self.instruments.amount(m.CHECKPOINT_STEP.name, step))
 
     def _when(self, at: float | None) -> tuple[float, int]:

@@ -88,8 +88,9 @@ class Passes:
 
     def _flops(self, lengths: list[int], result: Mapping[str, Any]) -> float | None:
         """Of an update; as NeMo RL counts them where ours are unknown."""
-        if self.critic is not None:
-            return None  # those of the critic's update are unknown, and so those of both
+        setup = self._iterations.setup
+        if self.critic is not None or (setup is not None and setup.adapted):
+            return None  # those of the critic's update are unknown, and so those of both; nobody counts adapters
         if self._models.policy is not None:
             return train_flops(self._models.policy, lengths).total
         return result.get("total_flops")

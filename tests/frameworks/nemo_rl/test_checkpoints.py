@@ -120,5 +120,6 @@ def test_a_bucket_is_told_from_a_folder(nemo: Nemo) -> None:
             nemo.checkpointer.finalize_checkpoint("gs://bucket/run/tmp_step_3")
 
     nemo.train(body, master_config={"checkpointing": {"enabled": True, "checkpoint_dir": "gs://bucket/run"}})
-    (point,) = nemo.telemetry.points("rl.checkpoint.step")
-    assert (point.attributes["rl.checkpoint.tier"], point.value) == ("object_storage", 3)
+    nemo.train(body, master_config={"checkpointing": {"enabled": True, "checkpoint_dir": "/results"}})
+    tiers = [point.attributes.get("rl.checkpoint.tier") for point in nemo.telemetry.points("rl.checkpoint.step")]
+    assert tiers == ["object_storage", None]  # a mounted folder may be anything
