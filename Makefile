@@ -9,7 +9,7 @@ OLDEST_OTEL := 1.30.0
 RAY_VENV := .venv-ray
 RAY := 2.60.0
 
-.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-nemo system-packages bench clean
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-nemo system-packages bench bench-ray clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -44,6 +44,9 @@ unit: $(VENV)/.dev
 
 bench: $(VENV)/.dev ## ratios against the same work written by hand on the OpenTelemetry SDK
 	$(BIN)/python -m benchmarks
+
+bench-ray: $(RAY_VENV)/.ready ## what a call of a Ray actor costs, next to Ray's own tracing
+	$(RAY_VENV)/bin/python -m benchmarks.ray_calls
 
 test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
