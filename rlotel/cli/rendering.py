@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -24,8 +26,30 @@ def _pairs(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
     return tuple((name, given) for name, _, given in pairs)
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What the options of a command say about rendering."""
+
+    options: Options
+    thresholds: dict[str, str]
+    sources: Path | None
+
+
 def choices(command: Command) -> Command:
-    """Adds the options that change what is rendered."""
+    """Adds the options that change what is rendered; the command gets them as `chosen`."""
+
+    @functools.wraps(command)
+    def wrapper(
+        loop_time: str | None,
+        selectors: tuple[tuple[str, str], ...],
+        thresholds: tuple[tuple[str, str], ...],
+        runbooks: str | None,
+        sources: Path | None,
+        **others: Any,
+    ) -> Any:
+        chosen = Chosen(options(loop_time, selectors, runbooks), dict(thresholds), sources)
+        return command(chosen=chosen, **others)
+
     for option in (
         click.option(
             "--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m: widens windows."
@@ -48,11 +72,13 @@ def choices(command: Command) -> Command:
         ),
         click.option("--runbooks", metavar="URL", help="Where you publish the runbooks, to link to them."),
         click.option(
-            "--sources", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Sources of your own."
+            "--sources",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            help="A folder with sources of your own.",
         ),
     ):
-        command = option(command)
-    return command
+        wrapper = option(wrapper)
+    return cast("Command", wrapper)
 
 
 def spellings(command: Command) -> Command:
