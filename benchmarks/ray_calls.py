@@ -1,8 +1,8 @@
 """What one call of an empty Ray actor costs: plain, under rlotel, and under Ray's own tracing.
 
-`make bench-ray`. Each kind runs on a cluster of its own, in turn, several times. Ratios are of the medians, of
-which the best round counts: what disturbs a machine only ever makes calls slower. Under rlotel the calls are made in a
-phase of a loop, so each carries it, and everything is exported to a receiver in another process.
+`make bench-ray`. Each kind runs on a cluster of its own, in turn, several times. Ratios are of the medians, and of
+these the best round counts: what disturbs a machine only ever makes calls slower. Under rlotel the calls are made
+in a phase of a loop, so each carries it, and everything is exported to a receiver in another process.
 """
 
 from __future__ import annotations
