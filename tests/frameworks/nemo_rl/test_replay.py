@@ -48,20 +48,33 @@ def replay(nemo: Nemo, trace: Trace) -> Replay:
     return Replay(nemo, trace, master_config=CONFIG, task_to_env={"math": None}, grpo_save_state=None)
 
 
-def outside_validations(events: list[Event]) -> Iterator[Event]:
-    """What happened while no validation ran."""
-    evaluating = 0
+def outside(label: str, events: list[Event]) -> Iterator[Event]:
+    """What happened while a timer was not running."""
+    running = False
     for event in events:
-        if event.name == "total_validation_time":
-            evaluating += {"start": 1, "stop": -1}[event.kind]
-        elif not evaluating:
+        if event.name == label:
+            running = event.kind == "start"
+        elif not running:
             yield event
 
 
-def calls(events: list[Event], name: str) -> float:
-    """Seconds in calls of a function, those of validations left out."""
+def calls(name: str, unless: str, events: list[Event]) -> float:
+    """Seconds in calls of a function, those left out that are inside of a timer."""
     signs = {"call": -1, "return": 1}
-    return sum(signs[event.kind] * event.at for event in outside_validations(events) if event.name == name)
+    return sum(signs[event.kind] * event.at for event in outside(unless, events) if event.name == name)
+
+
+def iterations(events: list[Event]) -> float:
+    """Seconds from the first start of each iteration's timer to its last stop before it was logged."""
+    seconds, first, last = 0.0, None, 0.0
+    for event in events:
+        if event.name == STEP and event.kind == "start" and first is None:
+            first = event.at
+        elif event.name == STEP and event.kind == "stop":
+            last = event.at
+        elif event.name == "timing/train" and first is not None:
+            seconds, first = seconds + last - first, None
+    return seconds
 
 
 def measured(nemo: Nemo) -> dict[Measured, float]:
@@ -80,15 +93,14 @@ def measured(nemo: Nemo) -> dict[Measured, float]:
 def expected(trace: Trace, timed: dict[str, float]) -> dict[Measured, float]:
     """The same from NeMo RL's timers, and from the functions that have none."""
     found: dict[Measured, float] = defaultdict(float)
-    found[Measured("loop")] = timed[STEP]
+    found[Measured("loop")] = iterations(trace.events)
     for label, seconds in timed.items():
         if (one := TIMERS.get(label)) is not None:
             kind = "True" if one.phase == "checkpoint" else one.kind
             found[Measured(one.phase, one.role, None if kind is None else str(kind))] += seconds
-    found[Measured("reward")] = calls(trace.events, "calculate_rewards")
-    found[Measured("ref_logprob", "reference")] = calls(trace.events, "get_reference_policy_logprobs")
-    if "weight_sync" not in timed:
-        found[Measured("sync")] = calls(trace.events, "refit_policy_generation")
+    found[Measured("reward")] = calls("calculate_rewards", "total_validation_time", trace.events)
+    found[Measured("ref_logprob", "reference")] = calls("get_reference_policy_logprobs", "", trace.events)
+    found[Measured("sync")] += calls("refit_policy_generation", "weight_sync", trace.events)
     if begun := trace.of("call", "begin_finalization"):
         ended = trace.of("return", "_rename_checkpoint")
         found[Measured("checkpoint", None, "False")] = sum(event.at for event in ended) - sum(
@@ -99,6 +111,10 @@ def expected(trace: Trace, timed: dict[str, float]) -> dict[Measured, float]:
 
 def test_durations_equal_those_that_nemo_rl_measures(nemo: Nemo, trace: Trace, replay: Replay) -> None:
     assert measured(nemo) == pytest.approx(expected(trace, replay.timed), abs=1e-6)
+    if len(trace.of("start", STEP)) == len(trace.logged("timing/train")):
+        assert measured(nemo)[Measured("loop")] == pytest.approx(replay.timed[STEP], abs=1e-6)
+    logged = [metrics["policy_training"] for metrics in trace.logged("timing/train")]
+    assert measured(nemo)[Measured("train", "actor")] == pytest.approx(sum(logged), abs=1e-3)
 
 
 def test_counts_and_values_equal_those_that_nemo_rl_logs(nemo: Nemo, trace: Trace, replay: Replay) -> None:
@@ -107,7 +123,7 @@ def test_counts_and_values_equal_those_that_nemo_rl_logs(nemo: Nemo, trace: Trac
     trained = [event.data["lengths"] for event in trace.of("call", "train")]
     made = [
         rollout
-        for event in outside_validations(trace.events)
+        for event in outside("total_validation_time", trace.events)
         for rollout in event.data.get("rollouts", ())
         if event.kind == "return"
     ]
