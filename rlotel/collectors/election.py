@@ -62,9 +62,12 @@ class Held:
         """Let go of the lock; a second call does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            if remove:
-                with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):
+                if remove:
                     self._path.unlink()
+                fcntl.flock(
+                    descriptor, fcntl.LOCK_UN
+                )  # also for copies in children that were forked behind our back
             os.close(descriptor)
 
     def disown(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from rlotel.collectors.nvml import CallFailed
 from rlotel.semconv import metrics as m
+from rlotel.semconv.types import Metric
 from tests.collectors.conftest import BUSY, Driver, Readings
 
 CODES = (*range(1, 31), 77, 999)
@@ -57,7 +58,7 @@ def test_everything_of_a_busy_gpu_is_read_in_the_models_units(driver: Driver, re
     gpu = {"hw.id": uuid, "hw.name": "GPU 0", "hw.vendor": "NVIDIA", "hw.type": "gpu"}
     gpu["hw.model"] = "NVIDIA H100 80GB HBM3"
 
-    def point(metric: m.Metric, **labels: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    def point(metric: Metric, **labels: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         given = {name.replace("__", "."): value for name, value in labels.items()}
         return metric.name, tuple(sorted({**gpu, **given}.items()))
 
@@ -274,8 +275,14 @@ def test_a_gpu_without_a_known_peak_has_none(driver: Driver) -> None:
 
 @pytest.mark.parametrize(
     "structure",
-    ["nvmlPciInfo_t", "c_nvmlMemory_v2_t", "c_nvmlFieldValue_t", "c_nvmlEventData_t", "c_nvmlGpmMetric_t"]
-    + ["c_nvmlDeviceAttributes"],
+    [
+        "nvmlPciInfo_t",
+        "c_nvmlMemory_v2_t",
+        "c_nvmlFieldValue_t",
+        "c_nvmlEventData_t",
+        "c_nvmlGpmMetric_t",
+        "c_nvmlDeviceAttributes",
+    ],
 )
 def test_the_fake_has_the_structures_of_the_binding(driver: Driver, structure: str) -> None:
     assert driver.sizeof(structure) == ctypes.sizeof(getattr(pynvml, structure))

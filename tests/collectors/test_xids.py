@@ -1,6 +1,5 @@
 """Errors that the driver reports by number: as events, or from the kernel's log."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -108,7 +107,7 @@ def test_the_log_is_closed(driver: Driver, tmp_path: Path) -> None:
     log.touch()
     nvml = Nvml()
     nvml.open()
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     Xids(nvml, find(nvml, lambda _: None), kernel_log=log).close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     nvml.close()
