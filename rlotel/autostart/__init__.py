@@ -62,7 +62,7 @@ def say(error: Exception) -> None:
 def _of_a_program(arguments: Iterable[str], environ: Mapping[str, str]) -> bool:
     """Whether this is a program of the user's: neither rlotel's own command nor one that only keeps books."""
     words = list(arguments)
-    script = Path(words[0]).stem if words else ""
+    script = Path(next((word for word in words if not word.startswith("-")), "")).stem
     if script in _COMMANDS or any("multiprocessing.resource_tracker" in word for word in words):
         return False
     file = next((word for word in words if word.endswith(".py")), "")
