@@ -59,7 +59,7 @@ def plain(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """In a process of its own, since its children inherit the environment."""
     code = """
         import sys
@@ -75,6 +75,7 @@ def cluster() -> Iterator[Cluster]:
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)],
         env=plain({}),
+        cwd=tmp_path_factory.mktemp("cluster"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

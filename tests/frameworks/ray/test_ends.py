@@ -25,7 +25,7 @@ class Outer:
         open(path, "w").close()
         time.sleep(60)
 """
-SLOW = {"RLOTEL_EXPORT_INTERVAL": "60"}
+SLOW = "60"
 """No metric leaves a worker by itself in the time of a test."""
 
 
@@ -39,7 +39,8 @@ def durations(receiver: Receiver) -> set[tuple[object, object]]:
 def test_a_driver_that_ends_takes_its_actors_and_theirs_along(drive: Drive, receiver: Receiver) -> None:
     code = "rlotel.instrument()\nray.init()\n" + ACTORS
     done = drive(
-        code + "outer = Outer.remote()\nwith rlotel.loop():\n    say(ray.get(outer.work.remote()))", **SLOW
+        code + "outer = Outer.remote()\nwith rlotel.loop():\n    say(ray.get(outer.work.remote()))",
+        RLOTEL_EXPORT_INTERVAL=SLOW,
     )
     outer, inner = done.result
     # All has arrived as the driver is gone.
@@ -51,7 +52,7 @@ def test_a_driver_that_ends_takes_its_actors_and_theirs_along(drive: Drive, rece
 def test_ray_shutdown_takes_them_along_too(drive: Drive, receiver: Receiver) -> None:
     code = "ray.init()\nrlotel.instrument()\n" + ACTORS + "outer = Outer.remote()\n"
     code += "with rlotel.loop():\n    found = ray.get(outer.work.remote())\nray.shutdown()\nsay(found)"
-    done = drive(code, **SLOW)
+    done = drive(code, RLOTEL_EXPORT_INTERVAL=SLOW)
     outer, inner = done.result
     assert durations(receiver) == {(outer, "before"), (outer, "outer"), (inner, "inner")}
 
@@ -69,7 +70,7 @@ except ray.exceptions.RayActorError:
     ray.kill(outer)  # a second time, as Ray allows
     say(found)
 """
-    done = drive(code, **SLOW)
+    done = drive(code, RLOTEL_EXPORT_INTERVAL=SLOW)
     outer, _ = done.result
     assert phases(receiver).keys() >= {"loop", "before", "outer"}
     assert durations(receiver) >= {(outer, "before"), (outer, "outer")}
@@ -90,7 +91,7 @@ started = time.monotonic()
 ray.kill(outer)
 say(time.monotonic() - started)
 """
-    done = drive(code, **SLOW)
+    done = drive(code, RLOTEL_EXPORT_INTERVAL=SLOW)
     assert done.result < 5
     # What it sent before it hung is there.
     assert phases(receiver).keys() >= {"loop", "before", "outer"}
@@ -109,7 +110,7 @@ try:
 except ray.exceptions.RayActorError:
     say(found)
 """
-    done = drive(code, **SLOW)
+    done = drive(code, RLOTEL_EXPORT_INTERVAL=SLOW)
     outer, _ = done.result
     assert receiver.wait_for(lambda _: durations(receiver) >= {(outer, "before"), (outer, "outer")}, 10)
 
@@ -123,6 +124,6 @@ with rlotel.loop():
     ray.get(outer.work.remote())
 say(time.time())
 """
-    done = drive(code, **SLOW)
+    done = drive(code, RLOTEL_EXPORT_INTERVAL=SLOW)
     # 2 s for the actors, 5 s for the driver itself; Ray's own end takes 1 or 2.
     assert time.time() - done.result < 12
