@@ -104,7 +104,7 @@ refused = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), numbers, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize(("value", "expected"), numbers, ids=lambda value: type(value).__name__)
 def test_a_number_of_any_kind_is_a_float(telemetry: Telemetry, value: Any, expected: float) -> None:
     with rlotel.loop() as loop:
         loop.set(entropy=value)
@@ -113,7 +113,9 @@ def test_a_number_of_any_kind_is_a_float(telemetry: Telemetry, value: Any, expec
     assert refusals(telemetry) == {}
 
 
-@pytest.mark.parametrize("index", range(len(refused)), ids=[repr(value)[:30] for value, _ in refused])
+@pytest.mark.parametrize(
+    "index", range(len(refused)), ids=[f"{type(value).__name__} {reason}" for value, reason in refused]
+)
 def test_what_is_no_number_is_refused_and_counted(telemetry: Telemetry, index: int) -> None:
     value, reason = refused[index]
     with rlotel.loop() as loop, rlotel.train(batch_size=value) as train:
