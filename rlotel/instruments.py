@@ -33,7 +33,7 @@ LOOPS_FRESH = 3
 MOST_SERIES = 200
 """Attribute sets a metric may have in one process; a further one is refused."""
 MOST_WAITING = 20_000
-"""Histogram values that wait for the next export; a further one is refused."""
+"""Histogram values that wait to be handed to the SDK; a further one is refused."""
 
 _SHARES = (".ratio", ".mfu", ".mbu")
 _ALLOWED = {metric: frozenset(use.attribute.name for use in metric.attributes) for metric in m.ALL}
@@ -48,6 +48,8 @@ class Instruments:
         self._growing: dict[Metric, list[Callable[[], Iterable[tuple[float, Attributes]]]]] = {}
         self._warned: set[str] = set()
         self._meter: Meter | None = None
+        self.relieve: Callable[[], None] = lambda: None
+        """Called when many values wait: has `drain` called soon, in another thread than the one that trains."""
         self.reset()
 
     def reset(self) -> None:
@@ -56,6 +58,8 @@ class Instruments:
         self._totals: dict[Metric, dict[Key, float]] = {metric: {} for metric in m.ALL}
         self._gauges: dict[Metric, dict[Key, tuple[float, int]]] = {metric: {} for metric in m.ALL}
         self._waiting: deque[tuple[Metric, float, Key]] = deque()
+        self._relieving = False
+        self._draining = threading.Lock()
         self._histograms: dict[Metric, Histogram] = {}
         self._series: dict[Metric, set[Key]] = {metric: set() for metric in m.ALL}
         self._keys: dict[Metric, dict[tuple[tuple[str, object], ...], Key]] = {metric: {} for metric in m.ALL}
@@ -103,8 +107,11 @@ class Instruments:
             return
         if len(self._waiting) >= MOST_WAITING:
             self.refuse(metric.name, "queue_full")
-        else:
-            self._waiting.append((metric, amount, key))
+            return
+        self._waiting.append((metric, amount, key))
+        if len(self._waiting) >= MOST_WAITING // 2 and not self._relieving:
+            self._relieving = True
+            self.relieve()
 
     def amount(self, what: str, value: object) -> float | None:
         """A number to count, or None if it is none that can be: refused and counted."""
@@ -154,6 +161,7 @@ class Instruments:
         """Make the SDK's instruments; from here on every point carries `identity`."""
         self._bound = tuple(identity.items())
         self._meter = meter
+        self._relieving = False
         for metric in m.ALL:
             observe = partial(self._observe, metric, meter)
             if metric.instrument == "counter":
@@ -188,19 +196,27 @@ class Instruments:
                     values.append((key, float(value)))
         return values
 
+    def drain(self) -> None:
+        """Hand the waiting values to the SDK, if it is there already; in any thread but one that trains."""
+        if (meter := self._meter) is not None:
+            with self.faults.contain("drain"):
+                self._drain(meter)
+
     def _drain(self, meter: Meter) -> None:
         """Hand the waiting values to the SDK. It runs before the SDK collects, so they leave with this export."""
-        for _ in range(len(self._waiting)):  # not what comes meanwhile, or this might never end
-            metric, value, key = self._waiting.popleft()
-            histogram = self._histograms.get(metric)
-            if histogram is None:
-                histogram = self._histograms[metric] = meter.create_histogram(
-                    metric.name,
-                    metric.unit,
-                    metric.brief,
-                    explicit_bucket_boundaries_advisory=list(metric.buckets),
-                )
-            histogram.record(value, dict(key + self._bound))
+        with self._draining:
+            self._relieving = False
+            for _ in range(len(self._waiting)):  # not what comes meanwhile, or this might never end
+                metric, value, key = self._waiting.popleft()
+                histogram = self._histograms.get(metric)
+                if histogram is None:
+                    histogram = self._histograms[metric] = meter.create_histogram(
+                        metric.name,
+                        metric.unit,
+                        metric.brief,
+                        explicit_bucket_boundaries_advisory=list(metric.buckets),
+                    )
+                histogram.record(value, dict(key + self._bound))
 
     # The gates.
 

@@ -9,11 +9,12 @@ import signal
 import threading
 import time
 import weakref
+from collections import deque
 from multiprocessing import util as multiprocessing_util
 from typing import TYPE_CHECKING
 
 from rlotel.ending import COMPLETED, PREEMPTED, Ending
-from rlotel.preemption import END, STIR, STOP, TOLD, Inbox, Preemption, hold_back, let_through
+from rlotel.preemption import END, STIR, STOP, TASK, TOLD, Inbox, Preemption, hold_back, let_through
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +90,12 @@ class Lifetime:
         self._thread.start()
         self._preemption.install()
 
+    def soon(self, task: Callable[[], None]) -> None:
+        """Have something done in the thread, if there is one. Neither waits nor raises."""
+        if self._inbox is not None:
+            self._tasks.append(task)
+            self._inbox.put(TASK)
+
     def stop(self) -> None:
         """Undo all of it, without calling `finish`. Handlers that others have replaced since stay theirs."""
         _living.discard(self)
@@ -106,6 +113,7 @@ class Lifetime:
     def _forget(self) -> None:
         self._pid = os.getpid()
         self._thread = self._inbox = self._preemption = None
+        self._tasks: deque[Callable[[], None]] = deque()
         self._state = COMPLETED
         self._over = threading.Event()
         self._finished = False
@@ -124,6 +132,9 @@ class Lifetime:
                     self._freeze()
             if byte == STOP:
                 return
+            while self._tasks:
+                with self._faults.contain("task"):
+                    self._tasks.popleft()()
             if byte == STIR:
                 freeze_at = time.monotonic() + self._freeze_after
             if byte == END:

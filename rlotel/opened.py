@@ -108,6 +108,8 @@ class Session:
             faults=self.faults,
         )
 
+        self.instruments.relieve = lambda: self._lifetime.soon(self.instruments.drain)
+
     @property
     def run_id(self) -> str:
         """The run's id, known from the start."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import FrameType
 
-STOP, END, TOLD, STIR = 0xF0, 0xF1, 0xF2, 0xF3
+STOP, END, TOLD, STIR, TASK = 0xF0, 0xF1, 0xF2, 0xF3, 0xF4
 """Bytes that are no number of a signal: stop the thread; the interpreter exits; our handler was
-called; count down anew."""
+called; count down anew; there is something to do."""
 
 
 class Inbox:

@@ -2,6 +2,8 @@
 
 import contextvars
 import sys
+import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
@@ -162,3 +164,19 @@ def effort(rollouts: int) -> float:
 
 def test_a_rollout_costs_the_same_however_many_others_are_open() -> None:
     assert effort(400) < 1.5 * effort(40)
+
+
+def test_as_many_phases_as_there_are_between_two_exports_are_all_observed(telemetry: Telemetry) -> None:
+    with rlotel.loop():
+        pass
+    instruments = telemetry.session.instruments
+    for _ in range(5):
+        for _ in range(6_000):
+            with rlotel.sync():
+                telemetry.clock.advance(0.25)
+        deadline = time.monotonic() + 10
+        while len(instruments._waiting) >= 10_000 and time.monotonic() < deadline:
+            threading.Event().wait(0.01)
+    (point,) = telemetry.points("rl.sync.duration")
+    assert (point.count, point.sum) == (30_000, 7_500)
+    assert not telemetry.value("rlotel.values.refused", **{"rlotel.refusal.reason": "queue_full"})
