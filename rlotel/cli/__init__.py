@@ -28,6 +28,7 @@ COMMANDS = {
     "dashboards": _Entry("Dashboards for Cloud Monitoring and Grafana: write, check, apply.", "dashboards"),
     "alerts": _Entry("Alerts for Cloud Monitoring and Prometheus: write, check, apply.", "dashboards"),
     "semconv": _Entry("Look up names of the semantic model; check a capture against it."),
+    "gpu": _Entry("Show this node's GPUs as they are read: use, memory, power, health.", "gpu"),
     "mfu": _Entry("Explain the MFU of a model, a GPU and a speed, term by term."),
 }
 

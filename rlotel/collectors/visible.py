@@ -64,11 +64,12 @@ def visible(gpus: Sequence[GpuId], environ: Mapping[str, str]) -> tuple[GpuId, .
 
 
 def _by_ordinal(entries: Sequence[str], gpus: Sequence[GpuId]) -> list[GpuId]:
+    numbered = {gpu.index: gpu for gpu in gpus}  # one that cannot be read leaves a gap
     chosen: list[GpuId] = []
     for entry in entries:
-        if not entry.isdecimal() or int(entry) >= len(gpus):
+        gpu = numbered.get(int(entry)) if entry.isdecimal() else None
+        if gpu is None:
             break
-        gpu = gpus[int(entry)]
         if gpu in chosen:
             return []
         chosen.append(gpu)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -227,7 +226,7 @@ def test_of_four_ranks_one_reads_and_another_takes_over_when_it_is_killed(builds
         "MASTER_PORT": "1",
     }
     environ |= {"RLOTEL_EXPORT_INTERVAL": "0.2", "RLOTEL_ATTEMPT": "a"}
-    ranks = {}
+    ranks: dict[int, subprocess.Popen[bytes]] = {}
 
     def readers() -> set[int]:
         return {

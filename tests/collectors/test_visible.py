@@ -72,6 +72,11 @@ def test_slices_are_found(value: str | None, expected: list[str]) -> None:
     assert seen(value, CUT) == expected
 
 
+def test_a_gpu_that_cannot_be_read_does_not_shift_the_others() -> None:
+    assert seen("3,2", (GPUS[0], GPUS[2], GPUS[3])) == [UUIDS[3], UUIDS[2]]
+    assert seen("2,1,3", (GPUS[0], GPUS[2], GPUS[3])) == [UUIDS[2]]
+
+
 def test_ordinals_of_different_gpus_are_unknown_unless_they_follow_the_bus() -> None:
     mixed = (GPUS[0], GpuId("GPU-x", 1, "NVIDIA L4"))
     assert seen("1", mixed) is None
