@@ -94,6 +94,11 @@ def _close_phase(recorder: Recorder, phase: Phase, error: BaseException | None) 
     recorder.close_phase(phase, error)
 
 
+def _is(value: object, word: str) -> bool:
+    """Whether it is this word. A stranger's `==` may raise, and this runs in the user's own call."""
+    return type(value) is str and value == word
+
+
 def _phase(
     function: Function | None,
     name: str,
@@ -143,7 +148,7 @@ def sample(
         SAMPLE,
         {attr.SAMPLE_KIND.name: kind, attr.ROLE.name: role},
         {attr.SAMPLE_BATCH_SIZE.name: batch_size},
-        waits=type(kind) is str and kind == "wait",
+        waits=_is(kind, "wait"),
     )
 
 
@@ -182,7 +187,7 @@ def sync(
 
 def phase(name: str, *, role: str | None = None) -> Bracket:
     """Any other part of a loop: data, logprob, ref_logprob, value, advantage, evaluate, or a word of one's own."""
-    if type(name) is str and name == SAMPLE:
+    if _is(name, SAMPLE):
         return sample(role=role)
     return cast(Bracket, _phase(None, name, {attr.ROLE.name: role}, {}))
 
@@ -218,7 +223,7 @@ def checkpoint(
 
     def close(recorder: Recorder, opened: Phase, error: BaseException | None) -> None:
         recorder.close_phase(opened, error)
-        if type(operation) is str and operation == "save" and error is None:
+        if _is(operation, "save") and error is None:
             recorder.saved(tier, step)
 
     return Bracket(open_, close)
