@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from rlotel.integrations.nemo_rl.iterations import Iterations
+from rlotel.integrations.nemo_rl.setup import UNKNOWN, Setup
 from rlotel.patching import Call
 from rlotel.phases import Phase
 from rlotel.recorder import Recorder
-from rlotel.semconv import attributes as attr
-from rlotel.semconv.attributes import CheckpointOperation
 from rlotel.words import CHECKPOINT
 
 _STEP = re.compile(r"step_(\d+)/?$")
@@ -24,21 +23,15 @@ class Checkpoints:
         self._pending: dict[str, Phase] = {}
 
     @property
-    def _tier(self) -> str | None:
-        return self._iterations.setup.checkpoint_tier if self._iterations.setup else None
+    def _setup(self) -> Setup:
+        return self._iterations.setup or UNKNOWN
 
     def finalizing(self, call: Call) -> None:
         """Before `begin_finalization` (after 0.7): a thread waits for the writers, then renames the folder."""
         path = _path(call)
         current = self._iterations.current
         phase = self._recorder.open_phase(
-            CHECKPOINT,
-            {
-                attr.CHECKPOINT_OPERATION.name: CheckpointOperation.SAVE.value,
-                attr.CHECKPOINT_TIER.name: self._tier,
-                attr.CHECKPOINT_BLOCKING.name: False,
-            },
-            inside=current.loop if current else None,
+            CHECKPOINT, self._setup.checkpoint(blocking=False), inside=current.loop if current else None
         )
         if phase is not None:
             self._pending[path] = phase
@@ -50,7 +43,7 @@ class Checkpoints:
         if phase is not None:
             self._recorder.close_phase(phase)
         found = _STEP.search(path)
-        self._recorder.saved(self._tier, int(found[1]) if found else None)
+        self._recorder.saved(self._setup.checkpoint_tier, int(found[1]) if found else None)
 
     def failed(self, call: Call) -> None:
         """After `finalize_pending` has raised what went wrong in that thread."""

@@ -11,27 +11,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rlotel import context
-from rlotel.integrations.nemo_rl.setup import Setup
+from rlotel.integrations.nemo_rl.setup import UNKNOWN, Setup
 from rlotel.integrations.nemo_rl.tables import STEP, TIMERS, Timed
 from rlotel.patching import Call
 from rlotel.phases import Loop, Phase
 from rlotel.recorder import Recorder
-from rlotel.semconv import attributes as attr
-from rlotel.semconv.attributes import CheckpointOperation
-from rlotel.words import CHECKPOINT, SAMPLE, SYNC, TRAIN
 
-LEARNER = "learner"
-"""Where weights come from."""
+EVALUATE = "evaluate"
+
+
+Key = tuple[int, str]
+"""A timer, by its identity, and one of its labels."""
 
 
 @dataclass(eq=False)
 class Open:
     """A phase that a timer has opened."""
 
+    key: Key
     phase: Phase
     entered: context.Entered
     handled: BaseException | None
     """What was being handled before it began, which is no failure of it."""
+    stopped: float = 0.0
+    """When the timer stopped, of a wait that may go on."""
 
 
 @dataclass(eq=False)
@@ -54,7 +57,8 @@ class Iterations:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._open: dict[tuple[int, str], Open] = {}
+        self._open: dict[Key, Open] = {}
+        self._wait: Open | None = None
         self.setup: Setup | None = None
         """Of the training function that runs; None in a worker."""
         self.current: Iteration | None = None
@@ -70,6 +74,8 @@ class Iterations:
         latest = self.current.latest.get((name, role)) if self.current else None
         return latest if latest is not None and not latest.ended else None
 
+    # What timers tell.
+
     def started(self, call: Call) -> None:
         """After `Timer.start`."""
         label, now = _label(call), self._recorder.now()
@@ -77,14 +83,14 @@ class Iterations:
             self._begin(call.instance, now)
             return
         timed = TIMERS.get(label)
-        if timed is None or not (timed.anywhere or self._is_loop(call.instance)):
+        if timed is None or not (timed.anywhere or self._of(call.instance)):
             return
-        phase = self.open(timed, now)
-        if phase is None:
-            return
-        self._open[id(call.instance), label] = Open(phase, context.enter(phase), sys.exc_info()[1])
-        if timed.phase == "evaluate":
-            self.evaluating += 1
+        key = id(call.instance), label
+        if self._wait is not None and self._wait.key == key:
+            self._open[key], self._wait = self._wait, None
+        elif (phase := self.open(timed, now)) is not None:
+            self._open[key] = Open(key, phase, context.enter(phase), sys.exc_info()[1])
+            self.evaluating += phase.name == EVALUATE
 
     def stopping(self, call: Call) -> None:
         """Before `Timer.stop`: what we do must not be in what it measures."""
@@ -92,68 +98,69 @@ class Iterations:
 
     def stopped(self, call: Call) -> None:
         """After `Timer.stop`, which runs in a `finally`."""
-        label, now = _label(call), call.notes["now"]
+        label, now, error = _label(call), call.notes["now"], sys.exc_info()[1]
         if label == STEP:
-            self._pause(call.instance, now)
+            self._pause(call.instance, now, error)
             return
         opened = self._open.pop((id(call.instance), label), None)
         if opened is None:
             return
-        if opened.phase.name == "evaluate":
-            self.evaluating -= 1
-        context.leave(opened.entered)
-        error = sys.exc_info()[1]
-        self._recorder.close_phase(opened.phase, None if error is opened.handled else error, at=now)
+        error = None if error is opened.handled else error
+        opened.stopped = now
+        if opened.phase.waits and error is None and self._of(call.instance):
+            # A trainer that waits asks again and again, with nothing in between: that is one wait.
+            self._wait = opened
+        else:
+            self._end(opened, error)
 
     def reset(self, call: Call) -> None:
         """Before `Timer.reset`: where no `Logger` of NeMo RL's is used, this is the end of an iteration."""
-        if not (call.args or call.kwargs) and self._is_loop(call.instance):
+        if not (call.args or call.kwargs) and self._of(call.instance):
             self.close()
+
+    # Phases.
 
     def open(self, timed: Timed, at: float | None = None) -> Phase | None:
         """Open the phase that a timer stands for; it began `at` an earlier moment."""
-        setup = self.setup
-        metric: dict[str, str | bool | None] = {attr.ROLE.name: timed.role}
-        span: dict[str, int | None] = {}
-        if timed.phase == SAMPLE:
-            metric = {attr.SAMPLE_KIND.name: timed.kind}
-            span = {attr.SAMPLE_BATCH_SIZE.name: setup.rollouts if setup else None}
-        elif timed.phase == TRAIN:
-            span = {attr.TRAIN_BATCH_SIZE.name: setup.update_rows if setup else None}
-        elif timed.phase == SYNC:
-            metric = {attr.SYNC_SOURCE.name: LEARNER, attr.SYNC_DESTINATION.name: setup.engine if setup else None}
-        elif timed.phase == CHECKPOINT:
-            metric = {
-                attr.CHECKPOINT_OPERATION.name: CheckpointOperation.SAVE.value,
-                attr.CHECKPOINT_TIER.name: setup.checkpoint_tier if setup else None,
-                attr.CHECKPOINT_BLOCKING.name: True,
-            }
+        self._end_wait()
+        metric, span = (self.setup or UNKNOWN).attributes(timed)
         phase = self._recorder.open_phase(timed.phase, metric, span, waits=timed.waits, at=at)
         if phase is not None and self.current is not None:
             self.current.latest[timed.phase, timed.role] = phase
         return phase
 
-    def _is_loop(self, timer: object) -> bool:
-        return self.current is not None and self.current.timer is timer
+    def _end(self, opened: Open, error: BaseException | None) -> None:
+        self.evaluating -= opened.phase.name == EVALUATE
+        context.leave(opened.entered)
+        self._recorder.close_phase(opened.phase, error, at=opened.stopped)
+
+    def _end_wait(self) -> None:
+        wait, self._wait = self._wait, None
+        if wait is not None:
+            self._end(wait, None)
+
+    # Iterations.
+
+    def _of(self, timer: object) -> Iteration | None:
+        """The iteration that a timer measures."""
+        return self.current if self.current is not None and self.current.timer is timer else None
 
     def _begin(self, timer: object, now: float) -> None:
-        if self._is_loop(timer):
-            assert self.current is not None
-            self.current.stopped = None  # it goes on: nothing was logged yet
+        iteration = self._of(timer)
+        if iteration is not None:
+            iteration.stopped = None  # it goes on: nothing was logged yet
             return
         self.close()
         loop = self._recorder.open_loop(self.next, at=now)
         if loop is not None:
             self.current = Iteration(timer, loop, context.enter(loop), sys.exc_info()[1])
 
-    def _pause(self, timer: object, now: float) -> None:
-        if not self._is_loop(timer):
-            return
-        assert self.current is not None
-        self.current.stopped = now
-        error = sys.exc_info()[1]
-        if error is not None and error is not self.current.handled:
-            self.close(error)
+    def _pause(self, timer: object, now: float, error: BaseException | None) -> None:
+        iteration = self._of(timer)
+        if iteration is not None:
+            iteration.stopped = now
+            if error is not None and error is not iteration.handled:
+                self.close(error)
 
     def logged(self, step: object) -> None:
         """The iteration was logged, with this number."""
@@ -163,6 +170,7 @@ class Iterations:
 
     def close(self, error: BaseException | None = None) -> None:
         """The iteration that is open, if one is, has ended when its timer last stopped."""
+        self._end_wait()
         iteration, self.current = self.current, None
         if iteration is None:
             return
@@ -171,6 +179,15 @@ class Iterations:
             with self._recorder.faults.contain("the end of an iteration"):
                 tell(iteration)
         self._recorder.close_loop(iteration.loop, error, at=iteration.stopped)
+
+    def end(self, error: BaseException | None) -> None:
+        """The training function has ended, and whatever is still open with it."""
+        while self._open:
+            opened = self._open.popitem()[1]
+            opened.stopped = self._recorder.now()
+            self._end(opened, error)
+        self.close(error)
+        self.setup = None
 
 
 def _label(call: Call) -> str:

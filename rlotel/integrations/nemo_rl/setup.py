@@ -8,9 +8,15 @@ from pathlib import PurePath
 from typing import Any
 
 from rlotel.derived import Hardware
+from rlotel.integrations.nemo_rl.tables import Timed
+from rlotel.semconv import attributes as attr
+from rlotel.semconv.attributes import CheckpointOperation
+from rlotel.words import CHECKPOINT, SAMPLE, SYNC, TRAIN
 
 _BATCHES = ("grpo", "ppo", "distillation")
 """Sections that say how many rollouts an iteration asks for."""
+_LEARNER = "learner"
+"""Where weights come from."""
 _OBJECT_STORAGE = ("gs://", "s3://")
 
 
@@ -111,10 +117,34 @@ class Setup:
         folder = dig(self._config, "checkpointing.checkpoint_dir")
         return "object_storage" if str(folder).startswith(_OBJECT_STORAGE) else None
 
+    def attributes(self, timed: Timed) -> tuple[dict[str, str | bool | None], dict[str, int | None]]:
+        """What is known of a phase as it begins: for its metric and span, and for its span alone."""
+        if timed.phase == SAMPLE:
+            return {attr.SAMPLE_KIND.name: timed.kind}, {attr.SAMPLE_BATCH_SIZE.name: self.rollouts}
+        if timed.phase == TRAIN:
+            return {attr.ROLE.name: timed.role}, {attr.TRAIN_BATCH_SIZE.name: self.update_rows}
+        if timed.phase == SYNC:
+            return {attr.SYNC_SOURCE.name: _LEARNER, attr.SYNC_DESTINATION.name: self.engine}, {}
+        if timed.phase == CHECKPOINT:
+            return self.checkpoint(blocking=True), {}
+        return {attr.ROLE.name: timed.role}, {}
+
+    def checkpoint(self, *, blocking: bool) -> dict[str, str | bool | None]:
+        """What tells a checkpoint's phases apart: what training stands still for, and what goes on beside it."""
+        return {
+            attr.CHECKPOINT_OPERATION.name: CheckpointOperation.SAVE.value,
+            attr.CHECKPOINT_TIER.name: self.checkpoint_tier,
+            attr.CHECKPOINT_BLOCKING.name: blocking,
+        }
+
     @property
     def saves(self) -> bool:
         """Whether checkpoints are saved."""
         return bool(dig(self._config, "checkpointing.enabled"))
+
+
+UNKNOWN = Setup({}, "")
+"""Of a process in which no training function runs."""
 
 
 def version() -> str | None:

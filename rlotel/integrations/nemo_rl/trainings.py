@@ -39,5 +39,4 @@ class Trainings:
 
     def end(self, call: Call) -> None:
         """After it: an iteration that was never logged ends as it stands."""
-        self._iterations.close(call.error)
-        self._iterations.setup = None
+        self._iterations.end(call.error)

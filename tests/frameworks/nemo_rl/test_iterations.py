@@ -55,28 +55,30 @@ def test_sampling_again_is_the_same_iteration(nemo: Nemo) -> None:
 
 
 def test_a_starving_trainer_has_one_iteration(nemo: Nemo) -> None:
-    """While the buffer is empty the timer is entered hundreds of times, with nothing done."""
+    """While the buffer is empty the timer is entered hundreds of times, with nothing done: one long wait."""
+    ages: list[Any] = []
 
     def body() -> None:
         timer = nemo.timer()
         for _ in range(300):
-            with timer.time("total_step_time"):
-                with timer.time("exposed_generation"):
-                    nemo.pass_(0.25)
+            with timer.time("total_step_time"), timer.time("exposed_generation"):
+                nemo.pass_(0.25)
                 with timer.time("idle/buffer_starvation"):
                     nemo.pass_(0.5)
+            ages.append(nemo.telemetry.value("rl.phase.age", **{"rl.phase.name": "sample"}))
         with timer.time("total_step_time"), timer.time("policy_training"):
             nemo.pass_(75)
         nemo.logger.log_metrics({}, 8, "timing/train")
 
     nemo.train(body, "grpo:async_grpo_train", grpo_save_state={"current_step": 7})
     (wait,) = nemo.telemetry.points("rl.sample.duration")
-    assert (wait.attributes["rl.sample.kind"], wait.count, wait.sum) == ("wait", 1, 75)
+    assert (wait.attributes["rl.sample.kind"], wait.count, wait.sum) == ("wait", 1, 225)
     (loop,) = nemo.telemetry.points("rl.loop.duration")
     assert (loop.count, loop.sum) == (1, 300)
     assert nemo.telemetry.value("rl.loop.idle.ratio") == 0.75
     assert iterations(nemo) == [8]
-    assert len(nemo.telemetry.spans("rl.sample")) == 128
+    assert len(nemo.telemetry.spans("rl.sample")) == 1
+    assert ages == [0.75 * (number + 1) for number in range(300)]
 
 
 def test_a_failed_iteration_says_what_failed_and_where(nemo: Nemo) -> None:
@@ -114,6 +116,21 @@ def test_what_fails_after_the_timer_has_stopped_fails_the_iteration(nemo: Nemo) 
         nemo.train(body)
     (loop,) = nemo.telemetry.points("rl.loop.duration")
     assert (loop.attributes["error.type"], loop.sum) == ("ConnectionError", 2)
+
+
+def test_what_is_open_when_training_ends_is_closed(nemo: Nemo) -> None:
+    """A timer that was started by hand, and an error before it is stopped."""
+
+    def body() -> None:
+        nemo.timer().start("init/total")
+        nemo.pass_(60)
+        raise RuntimeError("the data set is too small")
+
+    with pytest.raises(RuntimeError, match="too small"):
+        nemo.train(body, "grpo:async_grpo_train")
+    (wait,) = nemo.telemetry.points("rl.sample.duration")
+    assert (wait.attributes["error.type"], wait.sum) == ("RuntimeError", 60)
+    assert nemo.telemetry.points("rl.phase.age") == []
 
 
 def test_training_while_an_exception_is_handled_has_not_failed(nemo: Nemo) -> None:
