@@ -92,7 +92,8 @@ class Patches:
         if module in sys.modules:
             wrap(sys.modules[module])
         else:
-            wrapt.register_post_import_hook(wrap, module)
+            _when_imported(module, wrap)
+            self._undo.append(functools.partial(_forget, module, wrap))
 
     def replace(self, owner: Any, name: str, value: object) -> None:
         """Set an attribute until `undo`, unless someone else has set it again by then."""
@@ -119,7 +120,7 @@ class Patches:
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Put every original back; hooks of modules that were never imported do nothing from now on."""
+        """Put every original back, and wait no more for modules that were never imported."""
         self._open = False
         while self._undo:
             with self._faults.contain("uninstrument"):
@@ -146,6 +147,29 @@ class Patches:
             wrapper = import_target(under)(wrapper)
         setattr(owner, name, wrapper)
         self._undo.append(functools.partial(_restore, owner, name, wrapper, original, inherited))
+
+
+Wrap = Callable[[ModuleType], None]
+
+_awaited: dict[str, list[Wrap]] = {}
+"""What is to be done as a module is imported. One hook a module for all sessions: wrapt's can't be taken back."""
+
+
+def _when_imported(module: str, wrap: Wrap) -> None:
+    if module not in _awaited:
+        _awaited[module] = []
+        wrapt.register_post_import_hook(functools.partial(_imported, module), module)
+    _awaited[module].append(wrap)
+
+
+def _imported(module: str, found: ModuleType) -> None:
+    for wrap in _awaited.pop(module, ()):
+        wrap(found)
+
+
+def _forget(module: str, wrap: Wrap) -> None:
+    if wrap in _awaited.get(module, ()):
+        _awaited[module].remove(wrap)
 
 
 def _lacks(module: ModuleType, path: str) -> bool:

@@ -2,10 +2,12 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import os
 import signal
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,6 +201,14 @@ def test_a_session_can_be_opened_again_and_counts_anew(tmp_path: Path) -> None:
     for number in range(2):
         (point,) = capture.read(tmp_path / f"{number}.jsonl").latest("rl.train.steps")
         assert point.value == 3
+
+
+def test_a_session_that_has_ended_is_let_go() -> None:
+    with rlotel.instrument() as session, rlotel.loop(), rlotel.train():
+        gone = weakref.ref(session)
+    del session
+    gc.collect()
+    assert gone() is None
 
 
 def test_flush_says_that_it_arrived_and_settles_the_identity(tmp_path: Path) -> None:
