@@ -73,6 +73,11 @@ class ExportThread:
                 self._due = time.monotonic() + seconds
                 self._changed.notify_all()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the last export is over, arrived or not."""
+        return self._ended
+
     def ask(self, urgent_by: float = math.inf) -> int:
         """Ask for an export soon, without waiting for it.
 

@@ -109,7 +109,7 @@ class Providers:
             sender.hurry()
         deadlines = [thread.begin_close(deadline) for thread in self._threads]
         arrived = [thread.end_close(by) for thread, by in zip(self._threads, deadlines, strict=True)]
-        if all(arrived):
+        if all(thread.ended for thread in self._threads):
             # Otherwise a thread may still be waiting in one, and nobody must wait for that.
             for sender in self._senders:
                 sender.transport.close()

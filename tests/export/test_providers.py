@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from opentelemetry import metrics, trace
@@ -79,6 +80,25 @@ def test_a_collector_that_never_answers_holds_neither_a_flush_nor_the_close(
         closed = time.monotonic()
     assert flushed - start < 1.5
     assert closed - flushed < 1.5
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_no_connection_is_left_behind_where_nothing_arrived(receiver: Receiver, protocol: str) -> None:
+    port = receiver.grpc_port if protocol == "grpc" else receiver.http_port
+
+    def connected() -> bool:
+        tables = (Path(f"/proc/self/net/{table}").read_text() for table in ("tcp", "tcp6"))
+        return any(f":{port:04X} 01 " in table for table in tables)  # 01: established
+
+    receiver.reply = Reply(http_status=403)
+    with built(environment(receiver, protocol)) as made:
+        add(made, 1.0)
+        assert not made.flush(5)
+        assert connected()
+    deadline = time.monotonic() + 10
+    while connected():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.05)
 
 
 @pytest.mark.parametrize("close", [False, True])
