@@ -53,10 +53,24 @@ class Ending:
         """How it ended. To be asked as the interpreter exits, not before."""
         uncaught = _last_uncaught()
         if uncaught is not self._before and not hasattr(sys, "ps1"):  # where one types, an error is not the end
-            return CANCELLED if isinstance(uncaught, KeyboardInterrupt) else FAILED
-        if self._code is None or self._code == 0:
-            return COMPLETED
-        return CANCELLED if self._code == _INTERRUPTED else FAILED
+            return state_of(uncaught)
+        return _state_of_code(self._code)
+
+
+def state_of(error: BaseException | None) -> str:
+    """How what raised `error` has ended; None if it did not raise."""
+    if isinstance(error, SystemExit):
+        return _state_of_code(error.code)
+    if error is None or isinstance(error, GeneratorExit):
+        return COMPLETED
+    # What is neither is a KeyboardInterrupt, or the cancellation that an event loop makes of one.
+    return FAILED if isinstance(error, Exception) else CANCELLED
+
+
+def _state_of_code(code: object) -> str:
+    if code is None or code == 0:
+        return COMPLETED
+    return CANCELLED if code == _INTERRUPTED else FAILED
 
 
 def _last_uncaught() -> BaseException | None:

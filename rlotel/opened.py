@@ -17,6 +17,7 @@ from rlotel.collectors.election import Node, run_of
 from rlotel.collectors.gpu import GpuCollector
 from rlotel.config import Config
 from rlotel.delivery import Delivery
+from rlotel.ending import state_of
 from rlotel.errors import Faults
 from rlotel.handover import ATTEMPT, RUN_ID
 from rlotel.identity import Identity, attempt
@@ -138,7 +139,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close(self, attr.RunState.FAILED.value if isinstance(error, Exception) else None)
+        self._close(self, state_of(error))
 
     # The session's life.
 

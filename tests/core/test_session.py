@@ -129,11 +129,19 @@ def test_turned_off_it_starts_no_thread_and_touches_nothing(
 
 
 @pytest.mark.parametrize(
-    ("error", "state"), [(None, "completed"), (RuntimeError, "failed"), (KeyboardInterrupt, "completed")]
+    ("error", "state"),
+    [
+        (None, "completed"),
+        (RuntimeError(), "failed"),
+        (KeyboardInterrupt(), "cancelled"),
+        (asyncio.CancelledError(), "cancelled"),
+        (SystemExit(0), "completed"),
+        (SystemExit(3), "failed"),
+        (SystemExit(130), "cancelled"),
+    ],
+    ids=repr,
 )
-def test_the_last_export_says_how_the_run_ended(
-    error: type[BaseException] | None, state: str, tmp_path: Path
-) -> None:
+def test_the_last_export_says_how_the_run_ended(error: BaseException | None, state: str, tmp_path: Path) -> None:
     def run() -> None:
         with rlotel.instrument(run_id="r"), rlotel.loop():
             if error is not None:
@@ -142,7 +150,7 @@ def test_the_last_export_says_how_the_run_ended(
     if error is None:
         run()
     else:
-        with pytest.raises(error):
+        with pytest.raises(type(error)):
             run()
     states = {
         point.attributes["rl.run.state"]: point.value
