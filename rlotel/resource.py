@@ -6,6 +6,7 @@ Who wins, from weak to strong: what is found here, `OTEL_RESOURCE_ATTRIBUTES` an
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -13,12 +14,14 @@ import threading
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.version import __version__ as sdk_version
 from opentelemetry.util.types import AttributeValue
 
+from rlotel import gates
 from rlotel.config import Config
 from rlotel.errors import log
 from rlotel.metadata_server import gcp_facts, on_google_cloud
@@ -118,7 +121,8 @@ def process_facts(
         facts["ray.job.submission_id"] = submission
     for name, variable in _NUMBERS.items():
         if (value := environ.get(variable, "")).isdecimal():
-            facts[name] = int(value)
+            with contextlib.suppress(gates.Refused):
+                facts[name] = gates.integer(int(value))
     return facts
 
 
@@ -162,7 +166,14 @@ def build(
             given.pop(name, None)
     attributes = {**_SDK, _SERVICE: SERVICE_NAME, **facts, **given, **identity}
     # Not Resource.create: it starts threads, which a process that is exiting can't, and it might have to export.
-    return Resource({name: value for name, value in attributes.items() if value != ""})
+    return Resource({_sendable(name): _sendable(value) for name, value in attributes.items() if value != ""})
+
+
+def _sendable(value: Any) -> Any:
+    """Text as UTF-8: a variable may hold any bytes, and one of them would lose every export."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return tuple(map(_sendable, value)) if isinstance(value, (list, tuple)) else value
 
 
 class Facts:

@@ -137,7 +137,7 @@ def test_a_slurm_task_under_torchrun_tells_its_job_and_ranks() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "-1", "one", "1.0", "$(RANK)"])
+@pytest.mark.parametrize("text", ["", "-1", "one", "1.0", "$(RANK)", "9" * 30])
 def test_a_rank_that_is_no_number_is_unknown(text: str) -> None:
     assert facts({"RANK": text}) == {}
 
@@ -217,6 +217,14 @@ def test_the_users_attributes_win_over_what_was_found_and_the_identity_over_both
     }
     assert attributes["rl.run.id"] == "r1"
     assert attributes["rl.system"] == "custom"
+
+
+def test_bytes_that_are_no_text_cost_a_character_and_not_the_export() -> None:
+    environ = {"OTEL_SERVICE_NAME": os.fsdecode(b"a\xff"), "OTEL_RESOURCE_ATTRIBUTES": os.fsdecode(b"k\xff=v\xff")}
+    attributes = built({**environ, "SLURM_JOB_NAME": os.fsdecode(b"\xff")})
+    assert (attributes["service.name"], attributes["k?"]) == ("a?", "v?")
+    for name, value in attributes.items():
+        assert f"{name}{value}".encode()
 
 
 def test_the_location_that_is_set_wins_over_every_other() -> None:
