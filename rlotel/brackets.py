@@ -22,21 +22,24 @@ if TYPE_CHECKING:
     from rlotel.recorder import Recorder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_State = tuple["Recorder", "Interval", "context.Entered | None", "_State | None"]
-"""What is open, and what was open before it."""
+_State = tuple["Recorder", "context.Entered | None"]
+"""Where an open interval is told, and what was current before it."""
 Opener = Callable[["Recorder"], "Interval | None"]
 Closer = Callable[["Recorder", Any, "BaseException | None"], None]
 
 
 class Bracket:
-    """Something to put around code: a block, or, as a decorator, every call. May be entered again, also inside."""
+    """Something to put around code: a block, or, as a decorator, every call.
 
-    __slots__ = ("_close", "_open", "_state")
+    May be entered again, also inside of itself and in many threads and tasks at once.
+    """
+
+    __slots__ = ("_close", "_inside", "_open")
 
     def __init__(self, open_: Opener, close: Closer) -> None:
         self._open = open_
         self._close = close
-        self._state: _State | None = None
+        self._inside: dict[Interval, _State] = {}
 
     def __enter__(self) -> Handle:
         return self.begin(current=True)
@@ -67,7 +70,7 @@ class Bracket:
             interval = self._open(recorder)
             if interval is None:
                 return NOTHING
-            self._state = recorder, interval, context.enter(interval) if current else None, self._state
+            self._inside[interval] = recorder, context.enter(interval) if current else None
             return Handle(recorder, interval)
         except Exception as error:  # noqa: BLE001 - the user's block runs whatever happens to ours
             recorder.faults.report("begin", error)
@@ -75,15 +78,23 @@ class Bracket:
 
     def end(self, failure: BaseException | None) -> None:
         """Close it; `failure` is what its code raised. Never raises."""
-        if self._state is None:
+        try:
+            interval, (recorder, entered) = self._innermost()
+        except KeyError:
             return
-        recorder, interval, entered, self._state = self._state
         try:
             if entered is not None:
                 context.leave(entered)
             self._close(recorder, interval, failure)
         except Exception as error:  # noqa: BLE001 - the user's own exception is what the user sees
             recorder.faults.report("end", error)
+
+    def _innermost(self) -> tuple[Interval, _State]:
+        """Take what ends: what is current here, or, where another is by now, what was entered last."""
+        here = context.current()
+        if here is not None and (state := self._inside.pop(here, None)) is not None:
+            return here, state
+        return self._inside.popitem()
 
 
 def _close_loop(recorder: Recorder, loop: Loop, error: BaseException | None) -> None:

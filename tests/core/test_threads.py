@@ -120,3 +120,29 @@ def test_many_threads_at_once_lose_nothing(telemetry: Telemetry) -> None:
     assert telemetry.value("rl.sample.tokens", **{"rl.token.type": "completion"}) == 800
     (point,) = telemetry.points("rl.sample.duration")
     assert point.count == 1
+
+
+def test_one_bracket_around_many_tasks_at_once_ends_for_each_its_own(telemetry: Telemetry) -> None:
+    scoring = rlotel.reward(sandbox="gvisor")
+
+    async def task(number: int) -> None:
+        async with scoring:
+            await asyncio.sleep(0)
+            for _ in range(number):  # the first to begin is the first to end
+                await asyncio.sleep(0)
+            telemetry.clock.advance(1)
+            if number == 2:
+                raise ValueError
+        with rlotel.phase("after"):
+            pass
+
+    async def main() -> None:
+        with rlotel.loop():
+            await asyncio.gather(*(task(number) for number in range(3)), return_exceptions=True)
+
+    asyncio.run(main())
+    rewards = sorted(telemetry.spans("rl.reward"), key=lambda span: span.end_ns)
+    assert [(span.end_ns - span.start_ns) // 10**9 for span in rewards] == [1, 2, 3]
+    assert [span.attributes.get("error.type") for span in rewards] == [None, None, "ValueError"]
+    (loop,) = telemetry.spans("rl.loop")
+    assert parents(telemetry, "rl.phase") == {(loop.trace_id, loop.span_id)}
