@@ -17,7 +17,7 @@ Readings = Iterable[tuple[float, Attributes]]
 
 
 class Ages:
-    """The open intervals, the last progress and the last durable checkpoints of one process."""
+    """The open intervals and the last progress of one process."""
 
     def __init__(self, instruments: Instruments, now: Callable[[], float]) -> None:
         self._now = now
@@ -26,9 +26,6 @@ class Ages:
         instruments.watch(m.LOOP_AGE, self._loops)
         instruments.watch(m.PHASE_AGE, self._phases)
         instruments.watch(m.PROGRESS_AGE, self._progress)
-        instruments.watch(m.CHECKPOINT_AGE, self._checkpoints)
-        # It stays the step to come back to however many loops end before the next checkpoint.
-        instruments.watch(m.CHECKPOINT_STEP, self._checkpoint_steps)
 
     def reset(self) -> None:
         """Forget everything, as a forked child must."""
@@ -37,8 +34,6 @@ class Ages:
             interval.abandon()
         self._open = {}
         self._progressed: float | None = None
-        self._durable: dict[str | None, float] = {}
-        self._steps: dict[str | None, float] = {}
 
     def begin(self, interval: Interval) -> None:
         """An interval opens."""
@@ -58,15 +53,6 @@ class Ages:
         """The run's progress is another process's to report."""
         self._progressed = None
 
-    def durable(self, tier: str | None, step: float | None) -> None:
-        """A checkpoint of this tier can be restored from now on; `step` is the one it holds, if that is known."""
-        with self._lock:
-            self._durable[tier] = self._now()
-            if step is None:
-                self._steps.pop(tier, None)
-            else:
-                self._steps[tier] = step
-
     def latest_loop(self) -> Loop | None:
         """The loop that was opened last and is still open, for work in threads that carry no context."""
         with self._lock:
@@ -74,19 +60,20 @@ class Ages:
 
     def open_since(self, name: str) -> float | None:
         """When the first of the phases of this name that are open now began; None if none is."""
-        return min((one.started for one in self._intervals() if one.name == name), default=None)
+        return min((one.started for one in self.intervals() if one.name == name), default=None)
 
-    def _intervals(self) -> list[Interval]:
+    def intervals(self) -> list[Interval]:
+        """All that is open, in the order it was opened."""
         with self._lock:
             return list(self._open.values())
 
     def _loops(self) -> Readings:
-        started = [one.started for one in self._intervals() if isinstance(one, Loop)]
+        started = [one.started for one in self.intervals() if isinstance(one, Loop)]
         return [(self._now() - min(started), NONE)] if started else []
 
     def _phases(self) -> Readings:
         oldest: dict[str, float] = {}
-        for one in self._intervals():
+        for one in self.intervals():
             if not isinstance(one, Loop):
                 oldest[one.name] = min(one.started, oldest.get(one.name, one.started))
         now = self._now()
@@ -94,16 +81,3 @@ class Ages:
 
     def _progress(self) -> Readings:
         return [] if self._progressed is None else [(self._now() - self._progressed, NONE)]
-
-    def _checkpoints(self) -> Readings:
-        now = self._now()
-        with self._lock:
-            return [(now - saved, _of(tier)) for tier, saved in self._durable.items()]
-
-    def _checkpoint_steps(self) -> Readings:
-        with self._lock:
-            return [(step, _of(tier)) for tier, step in self._steps.items()]
-
-
-def _of(tier: str | None) -> Attributes:
-    return NONE if tier is None else {attr.CHECKPOINT_TIER.name: tier}

@@ -39,6 +39,8 @@ class Iterations:
             if alone and (number < last or self._failed):
                 reason = attr.RestartReason.UNKNOWN.value
                 self._instruments.add(m.RESTARTS, 1, {attr.RESTART_REASON.name: reason})
+                done_again = last - number if self._failed else last - number + 1
+                self._instruments.add(m.CHECKPOINT_LOST_STEPS, done_again)
         self._last = number
         return number
 

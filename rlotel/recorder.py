@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from rlotel import context, derived
 from rlotel.ages import Ages
+from rlotel.checkpoints import Checkpoints
 from rlotel.clock import Clock
 from rlotel.config import Config
 from rlotel.derived import Hardware
@@ -17,14 +18,14 @@ from rlotel.errors import Faults, contained, log
 from rlotel.identity import Identity
 from rlotel.instruments import NONE, Attributes, Instruments, Value
 from rlotel.iterations import Iterations
-from rlotel.labels import OTHER_NAME, Labels
+from rlotel.labels import Labels
 from rlotel.phases import Interval, Loop, Phase, Union, error_type
 from rlotel.process import Process
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
 from rlotel.tracing import Tracing
-from rlotel.words import ANY_LOOP_COUNTS, BYTES, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
+from rlotel.words import ANY_LOOP_COUNTS, BYTES, CHECKPOINT, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
 
 SpanValue = str | bool | int | float
 
@@ -66,12 +67,14 @@ class Recorder:
         self._freeze = freeze
         self._stir = stir
         self._labels = Labels(instruments)
-        self.ages = Ages(instruments, lambda: self._clock.monotonic())
+        self.ages = Ages(instruments, self.now)
+        self.checkpoints = Checkpoints(instruments, self._labels, self.now, self.ages.intervals)
         self.reset()
 
     def reset(self) -> None:
         """Forget what is open and done, as a forked child must."""
         self.ages.reset()
+        self.checkpoints.reset()
         self.used = False
         """Whether this process ever had something to do with training: a loop, a phase, workers."""
         self._iterations = Iterations(self.instruments)
@@ -96,7 +99,7 @@ class Recorder:
 
     @contained
     def loop_is_here(self) -> None:
-        """Tell that this process runs the run's loop, before the first: identity is settled, its metrics begin."""
+        """Tell that this process runs the loop, before the first: identity is settled, its metrics begin."""
         self._freeze()
 
     @contained
@@ -185,6 +188,8 @@ class Recorder:
         self._tracing.begin_phase(phase)
         if not self.process.worker:
             self.ages.begin(phase)
+            if name == CHECKPOINT:
+                self.checkpoints.begin(phase)
         return phase
 
     @contained
@@ -200,9 +205,13 @@ class Recorder:
         if phase.loop is not None:
             phase.loop.end(phase, now)
         elif self.process.worker:
-            self._record_worker(phase, seconds)
+            failed = {attr.ERROR_TYPE.name: phase.error} if phase.error else {}
+            known = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name, **failed}
+            self.instruments.record(m.WORKER_DURATION, seconds, known)
         else:
             self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
+        if phase.name == CHECKPOINT and not self.process.worker:
+            self.checkpoints.end(phase)
         if phase.name == TRAIN and not phase.error:
             self._progress()
         if phase.word.size is not None and BYTES in phase.counts:
@@ -255,9 +264,7 @@ class Recorder:
     @contained
     def saved(self, tier: str | None, step: int | None) -> None:
         """A checkpoint is durable: its age starts anew, and its step is the one to come back to."""
-        if tier is not None:
-            tier = self._labels.typed({attr.CHECKPOINT_TIER.name: tier}).get(attr.CHECKPOINT_TIER.name, OTHER_NAME)
-        self.ages.durable(tier, None if step is None else self.instruments.amount(m.CHECKPOINT_STEP.name, step))
+        self.checkpoints.durable(tier, step)
 
     def _when(self, at: float | None) -> tuple[float, int]:
         now, wall_ns = self._clock.monotonic(), self._clock.wall_ns()
@@ -274,12 +281,6 @@ class Recorder:
             attributes = {**attributes, attr.ERROR_TYPE.name: error}
             self.instruments.add(m.PHASE_FAILURES, 1, {attr.PHASE_NAME.name: name})
         self.instruments.record(metric, seconds, attributes)
-
-    def _record_worker(self, phase: Phase, seconds: float) -> None:
-        known = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name}
-        if phase.error is not None:
-            known[attr.ERROR_TYPE.name] = phase.error
-        self.instruments.record(m.WORKER_DURATION, seconds, known)
 
     def _progress(self) -> None:
         if not self.process.worker:

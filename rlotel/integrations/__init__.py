@@ -45,7 +45,9 @@ KNOWN: Mapping[str, Known] = {
 
 
 def chosen(frameworks: tuple[str, ...] | Literal["auto"]) -> tuple[str, ...]:
-    """The names to connect. Automatically those are all: an integration of what is never imported does nothing.
+    """The names to connect: those asked for and the standard library's, or automatically all.
+
+    An integration of what is never imported does nothing.
 
     Raises:
         SettingError: a name is unknown, or its framework is not installed.
@@ -61,7 +63,7 @@ def chosen(frameworks: tuple[str, ...] | Literal["auto"]) -> tuple[str, ...]:
             raise SettingError(
                 "frameworks", f"{name} is asked for, but the package {KNOWN[name].package} is not installed here"
             )
-    return frameworks
+    return (*(name for name, known in KNOWN.items() if known.package is None and name not in frameworks), *frameworks)
 
 
 def connect(names: Iterable[str], patches: Patches, recorder: Recorder, faults: Faults) -> None:

@@ -1,6 +1,5 @@
-"""What grows while nothing happens, checkpoints, and progress."""
+"""What grows while nothing happens, and progress."""
 
-import contextvars
 
 import pytest
 
@@ -37,14 +36,6 @@ def test_the_age_of_a_phase_is_that_of_the_oldest_of_its_name(telemetry: Telemet
     assert ages == {"sample": 7, "reward": 2}
 
 
-def test_a_checkpoint_that_hangs_is_seen_by_its_name(telemetry: Telemetry) -> None:
-    saving = rlotel.checkpoint("save", tier="object_storage", blocking=False)
-    contextvars.copy_context().run(saving.__enter__)
-    telemetry.clock.advance(7200)
-    assert telemetry.value("rl.phase.age", **{"rl.phase.name": "checkpoint"}) == 7200
-    assert telemetry.points("rl.checkpoint.age") == []
-
-
 def test_progress_is_a_finished_loop_or_train_step(telemetry: Telemetry) -> None:
     def age() -> float | None:
         return telemetry.value("rl.progress.age")
@@ -73,43 +64,3 @@ def test_a_loop_that_fails_again_and_again_is_no_progress(telemetry: Telemetry) 
             telemetry.clock.advance(100)
             raise OSError("down")
     assert telemetry.value("rl.progress.age") == 300
-
-
-def test_a_save_has_a_duration_a_size_a_step_and_an_age_that_grows(telemetry: Telemetry) -> None:
-    where = {"rl.checkpoint.tier": "object_storage"}
-    with rlotel.loop(), rlotel.checkpoint("save", tier="object_storage", step=40, bytes=8 * 2**30):
-        telemetry.clock.advance(12)
-    assert telemetry.value("rl.checkpoint.duration", **where) == 12
-    (size,) = telemetry.points("rl.checkpoint.size", **where)
-    assert (size.sum, size.unit) == (8589934592, "By")
-    assert telemetry.value("rl.checkpoint.step", **where) == 40
-    assert telemetry.value("rl.checkpoint.age", **where) == 0
-    telemetry.clock.advance(7200)
-    assert telemetry.value("rl.checkpoint.age", **where) == 7200
-
-
-def test_the_step_of_the_last_checkpoint_stays_until_the_next(telemetry: Telemetry) -> None:
-    with rlotel.checkpoint("save", tier="ram", step=40):
-        pass
-    for _ in range(10):
-        with rlotel.loop():
-            pass
-    assert telemetry.value("rl.checkpoint.step") == 40
-    with rlotel.checkpoint("save", tier="ram", step=41):
-        pass
-    assert telemetry.value("rl.checkpoint.step") == 41
-
-
-def test_a_save_that_failed_is_not_durable_and_neither_is_a_restore(telemetry: Telemetry) -> None:
-    with pytest.raises(OSError, match="full"), rlotel.checkpoint("save", tier="local_disk", step=7):
-        telemetry.clock.advance(3)
-        raise OSError("full")
-    with rlotel.checkpoint("restore", tier="local_disk", step=6):
-        telemetry.clock.advance(2)
-    durations = {
-        (p.attributes["rl.checkpoint.operation"], p.attributes.get("error.type")): p.sum
-        for p in telemetry.points("rl.checkpoint.duration")
-    }
-    assert durations == {("save", "OSError"): 3, ("restore", None): 2}
-    assert telemetry.points("rl.checkpoint.age") == telemetry.points("rl.checkpoint.step") == []
-    assert telemetry.value("rl.phase.failures", **{"rl.phase.name": "checkpoint"}) == 1
