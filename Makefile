@@ -8,6 +8,9 @@ OLDEST_PYTHON ?= $(PYTHON)
 OLDEST_OTEL := 1.30.0
 RAY_VENV := .venv-ray
 RAY := 2.60.0
+VERL_VENV := .venv-verl
+# Releases beside the one that is installed; each is put on the path instead of it.
+VERL_OTHERS := 0.5.0 0.6.1 0.7.0 0.7.1 0.8.0 0.9.0
 
 .PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-nemo system-packages bench bench-ray clean
 
@@ -59,6 +62,9 @@ test-ray: $(RAY_VENV)/.ready ## Ray, on a cluster of two nodes in this machine (
 test-nemo: $(VENV)/.dev ## NeMo RL's stand-ins; with RLOTEL_NEMO_SRC=CHECKOUT also against its source
 	$(BIN)/python -m pytest tests/frameworks/nemo_rl
 
+test-verl: $(VERL_VENV)/.ready ## verl's real loops on a CPU, 0.5 to 0.9, without the GPUs (about 5 min)
+	$(VERL_VENV)/bin/python -m pytest tests/frameworks/verl
+
 system-packages: ## what some tests want from the system (Debian): nothing yet
 	@true
 
@@ -86,5 +92,17 @@ $(RAY_VENV)/.ready: pyproject.toml
 	$(RAY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,test]' 'ray[default]==$(RAY)'
 	@touch $@
 
+$(VERL_VENV)/.ready: pyproject.toml tests/frameworks/verl/requirements.txt
+	$(PYTHON) -m venv $(VERL_VENV)
+	$(VERL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[ray,test]' -r tests/frameworks/verl/requirements.txt
+	for release in $(VERL_OTHERS); do \
+		$(VERL_VENV)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+			--dest $(VERL_VENV)/releases verl==$$release && \
+		$(VERL_VENV)/bin/python -m zipfile --extract $(VERL_VENV)/releases/verl-$$release-*.whl \
+			$(VERL_VENV)/releases/$$release || exit 1; \
+	done
+	@touch $@
+
 clean: ## remove the virtual environments and caches
-	rm -rf $(VENV) $(OLDEST) $(RAY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) $(RAY_VENV) $(VERL_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

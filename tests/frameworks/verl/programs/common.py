@@ -72,8 +72,21 @@ def overrides(*more: str) -> list[str]:
     ]
 
 
+def v1_overrides() -> list[str]:
+    """The same for V1, with the stand-ins of `v1` and two agent loop workers."""
+    return overrides(
+        "trainer.v1.trainer_mode=without_gpus",
+        "trainer.resume_mode=disable",
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
+        "actor_rollout_ref.rollout.agent.default_agent_loop=made_up",
+        "actor_rollout_ref.rollout.agent.num_workers=2",
+        "ray_kwargs.ray_init.num_cpus=16",
+        "data.val_batch_size=4",
+    )
+
+
 def configuration(*more: str) -> Any:
-    """verl's own configuration with these settings."""
+    """The configuration that verl makes of these settings."""
     with initialize_config_module("verl.trainer.config", version_base=None):
         return compose("ppo_trainer", overrides=overrides(*more))
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import common
 import numpy as np
@@ -90,7 +90,7 @@ class Workers:
     """In place of the worker groups of actor, reference and critic."""
 
     world_size = 1
-    _dispatch_info: dict[str, Any] = {}
+    _dispatch_info: ClassVar[dict[str, Any]] = {}
 
     def _query_dispatch_info(self, role: str) -> list[int]:
         return [0]

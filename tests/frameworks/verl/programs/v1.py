@@ -1,10 +1,10 @@
 """What stands in for GPUs in a V1 run: verl itself loads this in its processes, as `VERL_USE_EXTERNAL_MODULES`.
 
-The trainer, its replay buffer, TransferQueue, agent loop workers, Ray and the chain from the launcher on are verl's.
+The trainer, its replay buffer, TransferQueue, agent loop workers and the chain from the launcher on are verl's.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 import common
 import ray
@@ -39,7 +39,7 @@ class Workers:
     """In place of the worker groups of actor and reference."""
 
     world_size = 1
-    _dispatch_info: dict[str, Any] = {}
+    _dispatch_info: ClassVar[dict[str, Any]] = {}
 
     def _query_dispatch_info(self, role: str) -> list[int]:
         return [0]
