@@ -344,12 +344,15 @@ def test_a_worker_that_makes_rollouts_reports_them_as_a_worker(standins: None) -
             return {"message_log": [rollout(10, 100)]}, {}
 
         nemo.play(run_async_multi_turn_rollout=make, calculate_rewards=lambda **_: nemo.pass_(1))
-        rollouts.run_async_multi_turn_rollout(None, None, None, {}, 64)
+        for _group in range(2):
+            rollouts.run_async_multi_turn_rollout(None, None, None, {}, 64)
+            telemetry.session.flush()  # as after a while: whose run it is has settled
 
         workers = {
             point.attributes["rl.phase.name"]: (point.count, point.sum)
             for point in telemetry.points("rl.worker.duration")
         }
-        assert workers == {"sample": (1, 8), "reward": (1, 2)}
+        assert workers == {"sample": (2, 16), "reward": (2, 4)}
         assert not any(telemetry.points(f"rl.{name}") for name in ("sample.samples", "reward.duration"))
-        assert [span.name for span in telemetry.spans()] == ["rl.reward", "rl.sample"]
+        *_, scored, made = telemetry.spans()
+        assert (scored.name, made.name, scored.parent_id) == ("rl.reward", "rl.sample", made.span_id)
