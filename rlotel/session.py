@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rlotel.clock import Clock, SystemClock
 from rlotel.config import Config, resolve, sdk_disabled
 from rlotel.errors import SettingError
+from rlotel.handover import ATTEMPT
 from rlotel.handover import environment as settings_of
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def open_session(
     with _opening:
         if _session is not None:
             return _session
-        frameworks = integrations.chosen(config.frameworks)
+        # A worker was not asked: what it lacks, it lacks.
+        frameworks = integrations.chosen(config.frameworks, strict=ATTEMPT not in environ)
         for signal in endpoint.SIGNALS:
             endpoint.resolve(signal, config, environ)  # a wrong one is said now, not in the middle of training
         opened = Session(config, environ, clock, factory, close_session, on_fault)

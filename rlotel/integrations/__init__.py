@@ -44,10 +44,14 @@ KNOWN: Mapping[str, Known] = {
 }
 
 
-def chosen(frameworks: tuple[str, ...] | Literal["auto"]) -> tuple[str, ...]:
+def chosen(frameworks: tuple[str, ...] | Literal["auto"], *, strict: bool = True) -> tuple[str, ...]:
     """The names to connect: those asked for and the standard library's, or automatically all.
 
     An integration of what is never imported does nothing.
+
+    Args:
+        frameworks: the names asked for.
+        strict: whether those must be installed that are asked for by name.
 
     Raises:
         SettingError: a name is unknown, or its framework is not installed.
@@ -59,7 +63,7 @@ def chosen(frameworks: tuple[str, ...] | Literal["auto"]) -> tuple[str, ...]:
             raise SettingError(
                 "frameworks", f"there is no integration named {name!r}; there are {', '.join(KNOWN)}"
             )
-        if not KNOWN[name].present:
+        if strict and not KNOWN[name].present:
             raise SettingError(
                 "frameworks", f"{name} is asked for, but the package {KNOWN[name].package} is not installed here"
             )

@@ -12,6 +12,7 @@ import rlotel
 from rlotel import carrier, handover
 from rlotel.carrier import Arrival
 from rlotel.config import resolve
+from rlotel.errors import SettingError
 from rlotel.testing import Telemetry, captured
 
 LAUNCHED = {handover.ATTEMPT: "one", handover.RUN_ID: "r1"}
@@ -168,3 +169,11 @@ def test_what_a_worker_has_of_its_own_wins_over_what_was_handed_to_it() -> None:
 def test_what_cannot_be_read_was_not_handed_over(broken: str) -> None:
     environ = {handover.DEFAULTS: broken, "OTHER": "1"}
     assert handover.environment(environ) == environ
+
+
+def test_a_framework_that_was_named_may_be_missing_in_a_worker_alone() -> None:
+    named = {"RLOTEL_FRAMEWORKS": "threads,verl"}
+    with pytest.raises(SettingError, match="frameworks"), captured(named):
+        pass
+    with captured({**LAUNCHED, **named}), rlotel.phase("work"):
+        pass
