@@ -34,7 +34,7 @@ class Trainings:
             if arguments.get(name) is not None:
                 self._passes.follow(arguments[name])
         if setup.saves:
-            self._recorder.saved(setup.checkpoint_tier, None)  # what would be lost counts from here
+            self._recorder.checkpoints.expect(setup.checkpoint_tier)
         self._models.look_up(setup)
 
     def end(self, call: Call) -> None:

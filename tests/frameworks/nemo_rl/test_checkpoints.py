@@ -99,19 +99,17 @@ def test_a_checkpoint_that_could_not_be_written_has_failed(nemo: Nemo) -> None:
     assert (durations(nemo), saved(nemo)) == ({False: (0, "OSError")}, [])
 
 
-def test_the_age_of_the_last_checkpoint_begins_with_the_run(nemo: Nemo) -> None:
-    ages: list[Any] = []
+@pytest.mark.parametrize(("enabled", "ages"), [(True, [600]), (False, [])])
+def test_the_age_of_the_last_checkpoint_begins_with_the_run(nemo: Nemo, enabled: bool, ages: list[float]) -> None:
+    seen: list[Any] = []
 
     def body() -> None:
         with nemo.timer().time("total_step_time"):
             nemo.pass_(600)
-            ages.extend(point.value for point in nemo.telemetry.points("rl.checkpoint.age"))
+            seen.extend(point.value for point in nemo.telemetry.points("rl.checkpoint.age"))
 
-    nemo.train(body, master_config={"checkpointing": {"enabled": True, "checkpoint_dir": "/results"}})
-    assert ages == [600]
-    nemo.telemetry.session.recorder.ages.reset()
-    nemo.train(body, master_config={"checkpointing": {"enabled": False, "checkpoint_dir": "/results"}})
-    assert ages == [600]
+    nemo.train(body, master_config={"checkpointing": {"enabled": enabled, "checkpoint_dir": "/results"}})
+    assert seen == ages
 
 
 def test_a_bucket_is_told_from_a_folder(nemo: Nemo) -> None:
