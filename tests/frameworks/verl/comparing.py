@@ -5,14 +5,6 @@ from rlotel.integrations.verl.tables import STEP, TIMERS
 from rlotel.otlp_records import SpanRecord
 from tests.frameworks.verl.conftest import Run
 
-SPANS = {
-    "sample": "rl.sample",
-    "reward": "rl.reward",
-    "train": "rl.train",
-    "sync": "rl.sync",
-    "checkpoint": "rl.checkpoint",
-}
-
 
 def seconds(span: SpanRecord) -> float:
     return (span.end_ns - span.start_ns) / 1e9

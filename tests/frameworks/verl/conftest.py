@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from rlotel.receiver import Receiver
 PROGRAMS = Path(__file__).parent / "programs"
 RELEASES = Path(sys.prefix) / "releases"
 INSTALLED = importlib.metadata.version("verl")
+LONGEST = 300
+"""Seconds that a run may take: Ray starts each of its processes with the whole of verl."""
 SETTINGS = ("OTEL_", "RLOTEL_", "RAY_", "VERL_", "PYTHONPATH")
 
 
@@ -43,7 +44,7 @@ class Run:
 
     def worked(self, what: str) -> float:
         """Seconds that one kind of work took, by its own clock."""
-        return sum(line["seconds"] for line in _lines(self.folder / "worked.jsonl") if line["what"] == what)
+        return sum(float(line["seconds"]) for line in _lines(self.folder / "worked.jsonl") if line["what"] == what)
 
     def total(self, metric: str, **match: Any) -> float:
         """A counter's or histogram's sum over all processes."""
@@ -72,9 +73,7 @@ def environment(folder: Path, release: str, **more: str) -> dict[str, str]:
     }
 
 
-def run(
-    command: list[str], folder: Path, *, release: str = INSTALLED, timeout: float = 240, **environ: str
-) -> Run:
+def run(command: list[str], folder: Path, release: str = INSTALLED, **environ: str) -> Run:
     """Run a program to its end, which must be a good one."""
     folder.mkdir(parents=True, exist_ok=True)
     with Receiver(capture=folder / "received.jsonl") as receiver:
@@ -85,7 +84,7 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=timeout,
+            timeout=LONGEST,
             check=False,
         )
         assert done.returncode == 0, done.stdout[-6000:]
@@ -98,7 +97,7 @@ V0 = {"0.9.1": "v0.py", "0.9.0": "v0.py", "0.8.0": "v0.py", "0.5.0": "v050.py"}
 
 
 def run_v0(release: str, folder: Path, *overrides: str, **environ: str) -> Run:
-    return run([str(PROGRAMS / V0[release]), *overrides], folder, release=release, **environ)
+    return run([str(PROGRAMS / V0[release]), *overrides], folder, release, **environ)
 
 
 @pytest.fixture(scope="session", params=["0.9.1", "0.8.0", "0.5.0"])
@@ -108,7 +107,7 @@ def v0(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def v1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def v1(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Three iterations of V1 as a user starts them: the launcher, Ray, the trainer's actor and its workers."""
     folder = tmp_path_factory.mktemp("v1")
     settings = json.loads(
@@ -121,7 +120,7 @@ def v1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         ).stdout
     )
     command = ["-c", "from rlotel.cli import main; main()", "run", "--"]
-    yield run(
+    return run(
         [*command, sys.executable, "-m", "verl.trainer.main_ppo", *settings],
         folder,
         VERL_USE_EXTERNAL_MODULES="v1",

@@ -78,9 +78,8 @@ def test_what_is_watched_has_the_parameters_that_are_read(target: str, names: li
 
 def test_what_is_watched_is_what_is_checked_here() -> None:
     watched = set(re.findall(r'"(verl\.[\w.]+:[\w.]+)"', inspect.getsource(verl)))
-    watched |= {
-        f"{trainer}.{name}" for trainer in verl.TRAINERS for name in ("fit", "_validate", "_load_checkpoint")
-    }
+    methods = ("fit", "_validate", "_load_checkpoint")
+    watched |= {f"{trainer}.{method}" for trainer in verl.TRAINERS for method in methods}
     watched -= {*verl.TRAINERS, *verl.FITS}
     unchecked = {target for target in watched if not target.startswith("verl.trainer.ppo.v1.")} - ARGUMENTS.keys()
     assert unchecked == set()

@@ -32,9 +32,7 @@ def worker() -> Iterator[Telemetry]:
 
 
 async def rollout(telemetry: Telemetry, seconds: float, *, validate: bool = False) -> None:
-    with rollout_trace.rollout_trace_attr(
-        step=5, sample_index=0, rollout_n=0, validate=validate, name="agent_loop"
-    ):
+    with rollout_trace.rollout_trace_attr(step=5, sample_index=0, rollout_n=0, validate=validate):
         await asyncio.sleep(0)
         telemetry.clock.advance(seconds)
         with simple_timer("tool_calls", {}):

@@ -2,6 +2,7 @@
 
 from rlotel import conformance
 from rlotel.capture import SpanNode
+from rlotel.otlp_records import frozen
 from tests.frameworks.verl.comparing import differences, loops, own, phase
 from tests.frameworks.verl.conftest import Run
 
@@ -37,9 +38,8 @@ def test_each_iteration_is_a_trace_over_three_processes(v1: Run) -> None:
 
 def test_the_trainer_waits_and_the_workers_generate(v1: Run) -> None:
     for root in loops(v1):
-        assert {span.attributes.get("rl.sample.kind") for span in own(root) if span.name == "rl.sample"} == {
-            "wait"
-        }
+        waits = [span for span in own(root) if span.name == "rl.sample"]
+        assert {span.attributes["rl.sample.kind"] for span in waits} == {"wait"}
         assert {node.span.attributes["rl.sample.kind"] for node in rollouts(root)} == {"generate"}
     (waited,) = v1.capture.latest("rl.sample.duration")
     assert (waited.attributes["rl.sample.kind"], waited.count) == ("wait", 3)
@@ -103,8 +103,6 @@ def test_nothing_breaks_the_conventions_or_is_sent_twice(v1: Run) -> None:
     assert conformance.check(v1.lines) == []
     spans = [(span.trace_id, span.span_id) for span in v1.capture.spans()]
     assert len(spans) == len(set(spans))
-    points = [
-        (point.resource["service.instance.id"], point.series, point.time_ns) for point in v1.capture.points()
-    ]
+    points = [(frozen(point.resource), point.series, point.time_ns) for point in v1.capture.points()]
     assert len(points) == len(set(points))
     assert v1.total("rlotel.errors") == 0

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-import common
+import common  # type: ignore[import-not-found]
 from verl.experimental.agent_loop import AgentLoopOutput
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, register
 from verl.utils.profiler import simple_timer

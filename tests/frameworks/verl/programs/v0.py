@@ -4,7 +4,7 @@ import contextlib
 import sys
 from typing import Any, ClassVar
 
-import common
+import common  # type: ignore[import-not-found]
 import numpy as np
 import torch
 from common import PROMPT, RESPONSE, spend
@@ -20,7 +20,7 @@ with contextlib.suppress(ImportError):
     attention._get_attention_functions = lambda: (index_first_axis, pad_input, rearrange, unpad_input)
 
 
-class Prompts(torch.utils.data.Dataset[Any]):
+class Prompts(torch.utils.data.Dataset[Any]):  # type: ignore[misc]
     def __len__(self) -> int:
         return 32
 

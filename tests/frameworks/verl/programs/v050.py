@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-import common
+import common  # type: ignore[import-not-found]
 import torch
 from common import PROMPT, RESPONSE, spend
 from tensordict import TensorDict
@@ -11,7 +11,7 @@ from tensordict import TensorDict
 import rlotel
 
 
-class Prompts(torch.utils.data.Dataset[Any]):
+class Prompts(torch.utils.data.Dataset[Any]):  # type: ignore[misc]
     def __len__(self) -> int:
         return 32
 
