@@ -6,8 +6,7 @@ such timer and no iteration: there every call for rollouts is one phase, and so 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -22,15 +21,11 @@ from rlotel.recorder import Recorder
 from rlotel.semconv.attributes import SampleKind
 from rlotel.words import REWARD, SAMPLE, SYNC
 
-_TRAINER_WAITS_FOR = "sync_rollout_actor.py"
-"""The file whose actor makes rollouts while the trainer has `generation` open, and so reports them already."""
-
 
 @dataclass(eq=False)
 class _Making:
     """One call for rollouts."""
 
-    before: _Making | None
     counted: bool
     """Whether this process reports what the rollouts consist of."""
     sample: Phase | None = None
@@ -56,37 +51,35 @@ class Rollouts:
 
     def begin(self, call: Call) -> None:
         """Before one of `ROLLOUTS`."""
-        before = _making.get()
-        if before is not None or self._iterations.evaluating:
+        if _making.get() is not None or self._iterations.evaluating:
             return
-        making = _Making(before, counted=self._iterations.running(SAMPLE) is not None)
+        making = _Making(counted=self._iterations.running(SAMPLE) is not None)
         call.notes["making"] = making
         _making.set(making)
         if self._iterations.setup is None and self._iterations.current is None:
-            if not _called_from(_TRAINER_WAITS_FOR):
-                making.sample = self._iterations.open(Timed(SAMPLE, kind=SampleKind.GENERATE))
+            making.sample = self._iterations.open(Timed(SAMPLE, kind=SampleKind.GENERATE))
             making.scored = Union(making.sample) if making.sample is not None else None
 
     def made(self, call: Call) -> None:
         """After it."""
-        making = self._end(call, None)
-        if making is not None and making.counted:
+        making = self._end(call)
+        if making is not None and making.counted and call.result is not None:
             self._counts.rolled_out(*_batch_and_metrics(call.result))
 
     def failed(self, call: Call) -> None:
         """After it has raised."""
-        self._end(call, call.error)
+        self._end(call)
 
-    def _end(self, call: Call, error: BaseException | None) -> _Making | None:
+    def _end(self, call: Call) -> _Making | None:
         making: _Making | None = call.notes.get("making")
         if making is None:
             return None
-        _making.set(making.before)
+        _making.set(None)
         if making.sample is not None:
             if making.scored is not None and making.first is not None:
                 scoring = self._recorder.open_phase(REWARD, inside=making.sample, at=making.first)
                 self._recorder.close_phase(scoring, at=making.first + making.scored.seconds)
-            self._recorder.close_phase(making.sample, error)
+            self._recorder.close_phase(making.sample, call.error)
         return making
 
     # Scoring: `calculate_rewards`, once a turn of all rollouts or of one.
@@ -133,30 +126,8 @@ class Rollouts:
             self._recorder.close_phase(phase, call.error)
 
 
-def _called_from(file: str) -> bool:
-    """Whether code of that file is on the stack."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_code.co_filename.endswith(file):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _batch_and_metrics(result: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Of a pair, or of what calls to NeMo Gym give."""
     if isinstance(result, tuple):
         return result[0], result[1]
     return result.final_batch, result.rollout_metrics
-
-
-def lengths(messages: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """Tokens that one rollout was given (prompt and what environments said), and those that it generated."""
-    given = generated = 0
-    for message in messages:
-        tokens = len(message["token_ids"])
-        if "generation_logprobs" in message:
-            generated += tokens
-        else:
-            given += tokens
-    return given, generated
