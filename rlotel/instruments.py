@@ -32,6 +32,8 @@ LOOPS_FRESH = 3
 """A gauge that no loop has set for this many loops is gone: it describes a run that is no more."""
 MOST_SERIES = 200
 """Attribute sets a metric may have in one process; a further one is refused."""
+MOST_OF_A_NODE = 1000
+"""The same for what is read of a node's GPUs, whose number is known."""
 MOST_WAITING = 20_000
 """Histogram values that wait to be handed to the SDK; a further one is refused."""
 
@@ -242,7 +244,7 @@ class Instruments:
         with self._lock:
             series = self._series[metric]
             if key not in series:
-                if len(series) >= MOST_SERIES:
+                if len(series) >= (MOST_OF_A_NODE if metric.owner == "node" else MOST_SERIES):
                     self.refuse(metric.name, "cardinality")
                     return None
                 series.add(key)

@@ -36,13 +36,15 @@ class Held:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return cls(path, descriptor)
         except BlockingIOError:
-            os.close(descriptor)
-            return None
+            pass  # another has it
         except OSError:
             os.close(descriptor)
             raise
-        return cls(path, descriptor)
+        os.close(descriptor)  # or its last holder removed the file while we opened it
+        return None
 
     def write(self, text: str) -> None:
         """Replace what the file says."""
@@ -63,7 +65,7 @@ class Held:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with contextlib.suppress(OSError):
-                if remove:
+                if remove and os.path.samestat(os.fstat(descriptor), self._path.stat()):
                     self._path.unlink()
                 fcntl.flock(
                     descriptor, fcntl.LOCK_UN
@@ -99,6 +101,24 @@ class Node:
         self._make_folder()
         return Held.take(self._folder / "sampler.lock")
 
+    def prefer(self) -> Held | None:
+        """Let the others know that this process had better be the one: what it reads belongs to what it reports.
+
+        Raises:
+            OSError: there is no place for it.
+        """
+        self._make_folder()
+        return Held.take(self._folder / f"{os.getpid()}-{secrets.token_hex(4)}.loop")
+
+    def prefers(self) -> bool:
+        """Whether a living process is preferred."""
+        return any(_alive(file) for file in self._files("*.loop"))
+
+    def leave(self) -> None:
+        """Remove the folder, if nobody has anything in it."""
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()
+
     def claim(self, role: str, uuids: tuple[str, ...]) -> Held | None:
         """Let the others know what this process does with which GPUs.
 
@@ -125,19 +145,30 @@ class Node:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _claims(self) -> Iterator[tuple[str, list[str]]]:
-        try:
-            files = sorted(self._folder.glob("*.role"))
-        except OSError:
-            return
-        for file in files:
-            # It may be gone meanwhile.
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                dead = Held.take(file)
-                if dead is not None:
-                    dead.release(remove=True)
-                else:
+        for file in self._files("*.role"):
+            if _alive(file):
+                # It may be gone meanwhile.
+                with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                     claim = json.loads(file.read_text("utf-8"))
                     yield str(claim["role"]), [str(uuid) for uuid in claim["uuids"]]
+
+    def _files(self, pattern: str) -> list[Path]:
+        try:
+            return sorted(self._folder.glob(pattern))
+        except OSError:
+            return []
+
+
+def _alive(file: Path) -> bool:
+    """Whether a process has the lock of a file; one that nobody has is removed."""
+    try:
+        dead = Held.take(file)
+    except OSError:
+        return False
+    if dead is None:
+        return file.exists()
+    dead.release(remove=True)
+    return False
 
 
 def both(known: str | None, role: str) -> str:

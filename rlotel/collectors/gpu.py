@@ -124,10 +124,13 @@ class GpuCollector:
         self._forget()
 
     def _run(self) -> None:
-        while not self._over:
-            self._wake.wait(self._keeper.turn())
-            self._wake.clear()
-        self._keeper.close()
+        keeper, wake = self._keeper, self._wake
+        while not self._over and not keeper.gave_up:
+            wake.wait(keeper.turn())
+            wake.clear()
+        keeper.close()
+        if keeper.gave_up:
+            keeper.release()
 
     def _values(self, metric: Metric) -> Iterable[tuple[float, Attributes]]:
         """What an export finds. In the exporting thread."""

@@ -46,6 +46,8 @@ class Keeper:
         """What was read last, if this process reads."""
         self.busy_since: float | None = None
         """When the present turn began, by `time.monotonic()`; None between turns."""
+        self.gave_up = False
+        """Whether there is no way to read GPUs here, now or later."""
         self.loop = False
         """Whether the run's loop is in this process."""
         self._recorder = recorder
@@ -58,12 +60,12 @@ class Keeper:
         self._check = CrossCheck(recorder)
         self._wanted: list[tuple[str, Mapping[str, str]]] = []
         self._claims: list[Held] = []
+        self._preference: Held | None = None
         self._roles: dict[str, str] = {}
         self._looked_at: float | None = None
         self._seat: Held | None = None
         self._open = False
         self._ever_open = False
-        self._gave_up = False
         self._retry_at = 0.0
         self._delay = FIRST_RETRY
         self._said: set[str] = set()
@@ -96,18 +98,20 @@ class Keeper:
     def release(self) -> None:
         """Let go of the seat and of the claims: another process may have them."""
         self.sample = None
-        for claim in self._claims:
-            claim.release(remove=True)
-        if self._seat is not None:
-            self._seat.release()
+        for held in self._held():
+            held.release(remove=True)
+        self._node.leave()
 
     def disown(self) -> None:
         """In a forked child: leave seat and claims to the parent."""
-        for held in (*self._claims, *([self._seat] if self._seat else [])):
+        for held in self._held():
             held.disown()
 
+    def _held(self) -> list[Held]:
+        return [held for held in (*self._claims, self._preference, self._seat) if held is not None]
+
     def _turn(self) -> float:
-        if self._gave_up or self._recorder.now() < self._retry_at:
+        if self._recorder.now() < self._retry_at:
             return ELECTION
         elected = self._elected()
         if not elected and not self._wanted and not (self.loop and not self._fleet.looked):
@@ -126,15 +130,28 @@ class Keeper:
         return ELECTION
 
     def _elected(self) -> bool:
-        if self._seat is None:
-            try:
+        """Whether this process reads: who comes first does, until one with the run's loop wants to."""
+        try:
+            if self.loop and self._preference is None:
+                self._preference = self._node.prefer()
+            if not self.loop and self._node.prefers():
+                self._stand_back()
+            elif self._seat is None:
                 self._seat = self._node.elect()
-            except OSError as error:
-                if self._environ.get("LOCAL_RANK", "0") != "0":
-                    return False
-                self._say(f"processes cannot agree on who reads the GPUs, so this one does: {error}")
-                return True
+        except FileNotFoundError:
+            return False  # the last one has just left, and taken the folder along
+        except OSError as error:
+            if self._environ.get("LOCAL_RANK", "0") != "0":
+                return False
+            self._say(f"processes cannot agree on who reads the GPUs, so this one does: {error}")
+            return True
         return self._seat is not None
+
+    def _stand_back(self) -> None:
+        if self._seat is not None:
+            self.close()
+            self._seat.release(remove=True)
+            self._seat = None
 
     # The driver.
 
@@ -142,7 +159,7 @@ class Keeper:
         try:
             self._sampler.open()
         except ModuleNotFoundError:
-            self._gave_up = True
+            self.gave_up = True
             self._absent("nvidia-ml-py is not installed; pip install 'rlotel[gpu]'")
         except CallFailed as failure:
             self._sampler.close()

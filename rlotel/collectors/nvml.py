@@ -37,7 +37,7 @@ _LOST = {15, 16, 28}
 """GPU is lost, reset required, GPU not found."""
 _DOWN = {1, 9, 12, 18}
 """Uninitialized, driver not loaded, library not found, driver and library of different versions."""
-NOT_SUPPORTED, TIMEOUT, FUNCTION_NOT_FOUND = 3, 10, 13
+UNINITIALIZED, NOT_SUPPORTED, TIMEOUT, FUNCTION_NOT_FOUND = 1, 3, 10, 13
 
 
 class CallFailed(Exception):
@@ -78,6 +78,7 @@ class Nvml:
 
     def __init__(self) -> None:
         self._module: Any = None
+        self._initialized = False
 
     def open(self) -> None:
         """Load the binding and the driver's library, and initialize it.
@@ -92,11 +93,14 @@ class Nvml:
                 raise ModuleNotFoundError("another package is in the place of nvidia-ml-py", name="pynvml")
             self._module = module
         self.call("nvmlInit")
+        self._initialized = True
 
     def close(self) -> None:
-        """Give up our use of the library; others in this process keep theirs."""
-        with contextlib.suppress(CallFailed):  # it was gone already
-            self.call("nvmlShutdown")
+        """Give up our use of the library; others in this process keep theirs, which the library only counts."""
+        if self._initialized:
+            self._initialized = False
+            with contextlib.suppress(CallFailed):  # it was gone already
+                self.call("nvmlShutdown")
 
     def call(self, name: str, *args: object, **kwargs: object) -> Any:
         """Call a function of the binding by name, or make one of its structures.
@@ -108,7 +112,10 @@ class Nvml:
             try:
                 return getattr(self._module, name)(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - the binding has several families of errors
-                raise CallFailed.raised(name, error) from None
+                failure = CallFailed.raised(name, error)
+                if failure.code == UNINITIALIZED:
+                    self._initialized = False
+                raise failure from None
 
 
 def text(value: str | bytes) -> str:

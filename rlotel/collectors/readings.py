@@ -68,7 +68,7 @@ def read_often(reader: Reader, now: float, elapsed: float | None) -> tuple[int |
         read_memory(reader)
     reader.put(m.HW_POWER, device.read("nvmlDeviceGetPowerUsage"), by=1e-3)
     reader.count(m.HW_ENERGY, "energy", device.read("nvmlDeviceGetTotalEnergyConsumption"), by=1e-3)
-    reader.temperature("gpu", device.read("nvmlDeviceGetTemperature", 0))
+    reader.temperature("gpu", _temperature(reader))
     clock = device.read("nvmlDeviceGetClockInfo", _SM_CLOCK)
     _clock(reader, attr.GpuClock.SM, clock)
     _clock(reader, attr.GpuClock.MEMORY, device.read("nvmlDeviceGetClockInfo", _MEMORY_CLOCK))
@@ -123,6 +123,14 @@ def read_activity(reader: Reader, now: float, clock: int | None) -> gpm.Activity
 
 def _clock(reader: Reader, which: attr.GpuClock, megahertz: int | None) -> None:
     reader.put(m.GPU_CLOCK_FREQUENCY, megahertz, {attr.GPU_CLOCK.name: which.value}, by=1e6)
+
+
+def _temperature(reader: Reader) -> int | None:
+    device = reader.device
+    degrees: int | None = device.read("nvmlDeviceGetTemperature", 0)
+    if degrees is None and not device.can(("nvmlDeviceGetTemperature", 0)):
+        degrees = device.read("nvmlDeviceGetTemperatureV", 0)  # all that is left of it from CUDA 14 on
+    return degrees
 
 
 def _reasons(reader: Reader) -> int | None:

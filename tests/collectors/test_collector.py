@@ -256,6 +256,45 @@ def test_of_four_ranks_one_reads_and_another_takes_over_when_it_is_killed(builds
             stream.close()
 
 
+LOOP = """
+import sys
+import rlotel
+with rlotel.instrument():
+    with rlotel.loop():
+        sys.stdin.read()
+"""
+LAUNCHER = """
+import sys
+import rlotel
+with rlotel.instrument():
+    sys.stdin.read()
+"""
+
+
+def test_the_process_with_the_loop_reads_as_long_as_it_is_there(builds: Builds, tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RLOTEL_", "OTEL_"))}
+    environ |= {"LD_LIBRARY_PATH": str(builds.new), "TMPDIR": str(tmp_path), "RLOTEL_RUN_ID": "r"}
+    environ["RLOTEL_EXPORT_INTERVAL"] = "0.2"
+
+    def latest(name: str) -> int:
+        file = tmp_path / name
+        return max((p.time_ns for p in capture.read(file).points("hw.power")), default=0) if file.exists() else 0
+
+    def begun(code: str, name: str, **more: str) -> subprocess.Popen[bytes]:
+        mine = {"RLOTEL_CAPTURE": str(tmp_path / name), **more}
+        return subprocess.Popen([sys.executable, "-c", code], env={**environ, **mine}, stdin=subprocess.PIPE)
+
+    with begun(LAUNCHER, "launcher") as launcher:
+        until(lambda: latest("launcher"), 60)
+        with begun(LOOP, "loop", RLOTEL_ATTEMPT="a") as loop:
+            until(lambda: latest("loop") > latest("launcher") + 3e9, 60)
+            assert loop.stdin is not None
+            loop.stdin.close()
+        until(lambda: latest("launcher") > latest("loop"), 60)
+        assert launcher.stdin is not None
+        launcher.stdin.close()
+
+
 def test_a_hanging_driver_does_not_delay_the_end_of_the_program(
     builds: Builds, tmp_path: Path, program: Program
 ) -> None:

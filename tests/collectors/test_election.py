@@ -69,15 +69,54 @@ def test_a_forked_child_that_outlives_the_holder_does_not_keep_the_lock(tmp_path
         os.kill(int(out), signal.SIGKILL)
 
 
-def test_a_childs_end_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:
-    seat = Node("run", tmp_path).elect()
-    assert seat is not None
-    child = os.fork()
-    if not child:
-        seat.disown()
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert Node("run", tmp_path).elect() is None
+def test_a_childs_end_leaves_the_lock_with_its_parent(tmp_path: Path, program: Program) -> None:
+    program(
+        f"""
+        import os
+        from pathlib import Path
+        from rlotel.collectors.election import Node
+        seat = Node("run", Path({str(tmp_path)!r})).elect()
+        child = os.fork()
+        if not child:
+            seat.disown()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert Node("run", Path({str(tmp_path)!r})).elect() is None
+        """
+    )
+
+
+def test_one_that_is_preferred_is_known_while_it_lives(tmp_path: Path) -> None:
+    node = Node("run", tmp_path)
+    assert not node.prefers()
+    preference = node.prefer()
+    assert preference is not None
+    assert Node("run", tmp_path).prefers()
+    preference.release(remove=True)
+    assert not node.prefers()
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    node = Node("run", tmp_path)
+    held = [node.elect(), node.prefer(), node.claim("trainer", ("GPU-1",))]
+    for one in held:
+        assert one is not None
+        node.leave()
+        one.release(remove=True)
+    node.leave()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first = Held.take(path)
+    assert first is not None
+    path.unlink()
+    second = Held.take(path)  # of another file by that name
+    assert second is not None
+    first.release(remove=True)  # which is not its own to remove
+    assert path.exists()
+    assert Held.take(path) is None
 
 
 def test_a_gpu_of_two_roles_is_shared(tmp_path: Path) -> None:

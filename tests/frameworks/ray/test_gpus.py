@@ -1,4 +1,4 @@
-"""GPUs of a real Ray on a faked driver: every series is of the GPU that it names, and says what that is used for."""
+"""GPUs of a real Ray on a faked driver: every series is of the GPU it names, and says what that is used for."""
 
 import json
 import subprocess
@@ -36,7 +36,8 @@ class Worker:
 
 workers = [Worker.remote() for _ in range(4)]
 roles = ["trainer", "trainer", "rollout", "rollout"]
-print("RESULT", json.dumps(ray.get([worker.begin.remote(role) for worker, role in zip(workers, roles)])), flush=True)
+begun = ray.get([worker.begin.remote(role) for worker, role in zip(workers, roles)])
+print("RESULT", json.dumps(begun), flush=True)
 with rlotel.loop():
     sys.stdin.read()
 """
