@@ -32,6 +32,9 @@ _NAMES = {
     "environment_type": attr.ENVIRONMENT_TYPE.name,
 }
 
+IDENTITY = frozenset(_NAMES)
+"""The settings that are part of it."""
+
 
 class Identity:
     """The identity of one process's telemetry; the user's settings win over what an integration finds."""
@@ -63,6 +66,13 @@ class Identity:
         if self._frozen is not None:
             return False
         self._found.update({field: value for field, value in found.items() if not _empty(value)})
+        return True
+
+    def insist(self, **given: object) -> bool:
+        """What the user says after all, and which therefore wins; as `offer` otherwise."""
+        if self._frozen is not None:
+            return False
+        self._given.update({field: value for field, value in given.items() if not _empty(value)})
         return True
 
     def adopt(self, attributes: Mapping[str, str]) -> bool:

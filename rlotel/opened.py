@@ -6,6 +6,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import TracebackType
 
 from opentelemetry.sdk.resources import Resource
@@ -18,9 +19,9 @@ from rlotel.collectors.gpu import GpuCollector
 from rlotel.config import Config
 from rlotel.delivery import Delivery
 from rlotel.ending import state_of
-from rlotel.errors import Faults
+from rlotel.errors import Faults, log
 from rlotel.handover import ATTEMPT, RUN_ID
-from rlotel.identity import Identity, attempt
+from rlotel.identity import IDENTITY, Identity, attempt
 from rlotel.ids import Ids
 from rlotel.instruments import Attributes, Instruments
 from rlotel.lifetime import Lifetime
@@ -128,6 +129,24 @@ class Session:
         """
         self._freeze()
         return self._providers.flush(timeout, urgent=urgent) if self._providers is not None else False
+
+    def hear(self, config: Config) -> None:
+        """Use what another `instrument()` says of the run, until the first loop; all else it says is not used."""
+        said = {name for name, source in config.sources.items() if source == "argument"}
+        about = {name: getattr(config, name) for name in said & IDENTITY - {"run_id"}}
+        used = set(about) if self.identity.insist(**about) else set()
+        if gpus := said & {"gpus", "peak_flops"}:
+            was = self.recorder.hardware
+            self.recorder.hardware = replace(
+                was, gpus=config.gpus or was.gpus, peak_flops=config.peak_flops or was.peak_flops
+            )
+            used |= gpus
+        if unused := said - used:
+            log.warning(
+                "rlotel: already running, so these arguments of instrument() are not used: %s. Give them where it "
+                "was started, or as RLOTEL_* variables.",
+                ", ".join(sorted(unused)),
+            )
 
     def close(self) -> None:
         """Put back everything that was patched, export one last time and stop. Takes at most 5 s."""

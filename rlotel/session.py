@@ -57,7 +57,9 @@ def instrument(
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
 ) -> Session:
-    """Observe this process and those it starts. Once, before training; a second call returns the open session.
+    """Observe this process and those it starts. Once, before training.
+
+    A second call returns the open session, such as that of `rlotel run`; what it says of the run is still heard.
 
     Every setting can be given by a variable instead (`RLOTEL_RUN_ID`, …); the table in the README says what each
     means. Providers of the host application are used only if they are handed over here, both of them.
@@ -107,6 +109,7 @@ def open_session(
 
     with _opening:
         if _session is not None:
+            _session.hear(config)
             return _session
         # A worker was not asked: what it lacks, it lacks.
         frameworks = integrations.chosen(config.frameworks, strict=ATTEMPT not in environ)

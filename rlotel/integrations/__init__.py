@@ -22,6 +22,8 @@ class Known:
     module: str
     package: str | None
     """What must be importable for it to be here; None if it always is."""
+    needs: tuple[str, ...] = ()
+    """The integrations without which this one would not see all of a run."""
 
     @property
     def present(self) -> bool:
@@ -37,15 +39,15 @@ class Known:
 
 
 KNOWN: Mapping[str, Known] = {
-    "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl"),
+    "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl", needs=("ray",)),
     "threads": Known("rlotel.integrations.threads", None),
     "ray": Known("rlotel.integrations.ray", "ray"),
-    "verl": Known("rlotel.integrations.verl", "verl"),
+    "verl": Known("rlotel.integrations.verl", "verl", needs=("ray",)),
 }
 
 
 def chosen(frameworks: tuple[str, ...] | Literal["auto"], *, strict: bool = True) -> tuple[str, ...]:
-    """The names to connect: those asked for and the standard library's, or automatically all.
+    """The names to connect: those asked for, what they need, and the standard library's; or automatically all.
 
     An integration of what is never imported does nothing.
 
@@ -67,7 +69,8 @@ def chosen(frameworks: tuple[str, ...] | Literal["auto"], *, strict: bool = True
             raise SettingError(
                 "frameworks", f"{name} is asked for, but the package {KNOWN[name].package} is not installed here"
             )
-    return (*(name for name, known in KNOWN.items() if known.package is None and name not in frameworks), *frameworks)
+    wanted = {*frameworks, *(need for name in frameworks for need in KNOWN[name].needs)}
+    return tuple(name for name, known in KNOWN.items() if name in wanted or known.package is None)
 
 
 def connect(names: Iterable[str], patches: Patches, recorder: Recorder, faults: Faults) -> None:

@@ -1,6 +1,5 @@
 """What grows while nothing happens, and progress."""
 
-
 import pytest
 
 import rlotel

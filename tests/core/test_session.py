@@ -83,6 +83,25 @@ def test_a_second_call_returns_the_open_session() -> None:
     assert rlotel.instrument(run_id="third") is not first
 
 
+def test_what_a_second_call_says_of_the_run_is_heard_and_the_rest_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with captured(model="base") as telemetry:
+        rlotel.instrument(model="tuned", algorithm="GRPO", gpus=2, endpoint="http://127.0.0.1:1", run_id="other")
+        with rlotel.loop(), rlotel.sample() as sampling:
+            telemetry.clock.advance(1)
+            sampling.add(samples=8)
+        (rate,) = telemetry.points("rl.samples.rate_per_gpu")
+    assert rate.value == 4
+    assert {name: rate.attributes.get(name) for name in ("rl.model.name", "rl.algorithm", "rl.run.id")} == {
+        "rl.model.name": "tuned",
+        "rl.algorithm": "GRPO",
+        "rl.run.id": "test",
+    }
+    (line,) = [line for line in caplog.messages if "already running" in line]
+    assert "these arguments of instrument() are not used: endpoint, run_id." in line
+
+
 def test_uninstrument_may_be_called_any_number_of_times() -> None:
     rlotel.uninstrument()
     session = rlotel.instrument()
