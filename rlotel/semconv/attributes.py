@@ -458,6 +458,7 @@ FINDING_NAME = Attribute(
         "entropy_collapse",
         "grad_spike",
         "suspected_reward_hacking",
+        "mfu_mismatch",
     ),
 )
 EVALUATION_NAME = Attribute(
