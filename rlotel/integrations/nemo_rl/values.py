@@ -50,15 +50,19 @@ class Values:
             self._evaluated(metrics, prefix.removeprefix(VALIDATION).removeprefix("-"))
 
     def _set(self, metrics: Mapping[str, Any], gauges: Mapping[str, Gauge]) -> None:
-        native = reports_itself()
+        native, numbers = reports_itself(), scalars(metrics)
         for key, gauge in gauges.items():
-            value = metrics.get(key)
-            if value is None or (native and gauge.native) or (gauge.metric is m.TRAIN_MFU and self._has_mfu()):
+            if metrics.get(key) is None or (native and gauge.native):
                 continue
-            if gauge.zero_is_unknown and value == 0:
+            if gauge.metric is m.TRAIN_MFU and self._has_mfu():
                 continue
-            if gauge.summed and self._counts.steps > 1:
-                value = value / self._counts.steps
+            value = numbers.get(key)
+            if value is None:
+                value = metrics[key]  # to be refused, and counted as that
+            elif gauge.zero_is_unknown and value == 0:
+                continue
+            elif gauge.summed:
+                value /= max(self._counts.steps, 1)
             self._recorder.set(gauge.metric, value, gauge.attributes)
 
     def _has_mfu(self) -> bool:

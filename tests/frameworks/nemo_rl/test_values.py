@@ -20,6 +20,7 @@ def points(nemo: Nemo, *names: str) -> dict[tuple[str, ...], float | None]:
     }
 
 
+REFUSED = "rlotel.values.refused"
 HEALTH = ("rl.train.loss", "rl.kl.divergence", "rl.entropy", "rl.grad_norm", "rl.learning_rate")
 RESULTS = {"loss": 0.5, "kl_penalty": 0.02, "approx_entropy": 1.5, "grad_norm": 0.7, "lr": 1e-6}
 
@@ -125,9 +126,10 @@ def test_a_loss_that_turns_nan_is_counted_and_gone(nemo: Nemo) -> None:
 
 def test_text_among_numbers_leaves_the_others(nemo: Nemo) -> None:
     for number in range(3):
-        nemo.logger.log_metrics({"lr": "cosine", "loss": 0.3}, number, "train")
+        nemo.logger.log_metrics({"kl_penalty": [0.1, 0.2], "lr": "cosine", "loss": 0.3}, number, "train")
     assert points(nemo, *HEALTH) == {("rl.train.loss", "total"): 0.3}
-    assert nemo.telemetry.value("rlotel.values.refused", **{"rlotel.refusal.reason": "text"}) == 3
+    refused = {point.attributes["rlotel.refusal.reason"]: point.value for point in nemo.telemetry.points(REFUSED)}
+    assert {reason: value for reason, value in refused.items() if value} == {"text": 3, "not_a_number": 3}
 
 
 def test_metrics_are_not_touched_and_a_backend_gets_them_all(nemo: Nemo) -> None:
