@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import multiprocessing
 import os
 import signal
 import threading
@@ -73,8 +74,11 @@ class Lifetime:
         if not _registered and hasattr(os, "register_at_fork"):
             _registered.append(True)  # it cannot be undone, so it is done once
             os.register_at_fork(before=_before_fork, after_in_parent=let_through, after_in_child=_after_fork)
+        self._pid = os.getpid()  # it may have been made before a fork
         # A forked child of multiprocessing runs no atexit handlers, but finalizers that are registered in it.
         multiprocessing_util.register_after_fork(self, Lifetime._in_multiprocessing_child)
+        if multiprocessing.parent_process() is not None:
+            self._in_multiprocessing_child()
         atexit.register(self._at_exit)
         self._ending.start()
         self.stir()

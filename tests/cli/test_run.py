@@ -69,6 +69,31 @@ sys.exit(max(rank.wait() for rank in ranks))
     assert len(runs(receiver)) == 1
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_the_children_of_a_pool_are_observed_to_their_end(
+    rlotel: Rlotel, receiver: Receiver, tmp_path: Path, method: str
+) -> None:
+    pool = f"""
+import multiprocessing
+import rlotel
+
+def score(number):
+    with rlotel.reward():
+        return number
+
+if __name__ == "__main__":
+    with rlotel.loop(), multiprocessing.get_context({method!r}).Pool(2) as pool:
+        assert sorted(pool.map(score, range(6))) == list(range(6))
+        pool.close()
+        pool.join()
+"""
+    train = script(tmp_path, "train.py", pool)
+    result = rlotel("run", "--endpoint", receiver.http_endpoint, "--", sys.executable, train)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sum(point.count or 0 for point in receiver.capture.latest("rl.worker.duration")) == 6
+    assert len(receiver.capture.spans("rl.reward")) == 6
+
+
 def test_pythons_in_a_shell_script_are_observed_as_one_run(
     rlotel: Rlotel, receiver: Receiver, tmp_path: Path
 ) -> None:
