@@ -26,6 +26,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceS
 
 from rlotel import otlp_json
 from rlotel.receiver import Receiver
+from tests.export.sending import Failures
 
 # Python 3.13 verifies strictly: a CA must say that it signs certificates, and each certificate who signed it.
 _SIGNS = x509.KeyUsage(
@@ -87,6 +88,12 @@ def receiver() -> Iterator[Receiver]:
     """An OTLP receiver on free ports, both protocols."""
     with Receiver() as receiver:
         yield receiver
+
+
+@pytest.fixture
+def failures() -> Failures:
+    """How often the export of each signal was counted as failed."""
+    return Failures()
 
 
 def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
