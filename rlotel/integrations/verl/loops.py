@@ -88,16 +88,21 @@ class Loops:
         if (entered := call.notes.get("entered")) is None:
             return
         context.leave(entered)
-        error = None if type(call.error).__name__ in NORMAL_ENDS else call.error
+        stopped = type(call.error).__name__ in NORMAL_ENDS
+        error = None if stopped else call.error
         interval = call.notes["interval"]
-        if isinstance(interval, Loop):
-            self._over = self._recorder.now()
-            if call.error is not None:
-                self._close(error)
-        else:
+        if isinstance(interval, Phase):
             self._recorder.close_phase(interval, error)
             if interval.name == CHECKPOINT and error is None and not self._setup.saves_in_background:
-                self._recorder.saved(self._setup.checkpoint_tier, interval.loop and interval.loop.iteration)
+                # Some trainers save after the step, when its iteration is the last one all the same.
+                loop = interval.loop or self._loop
+                self._recorder.saved(self._setup.checkpoint_tier, None if loop is None else loop.iteration)
+        elif stopped:
+            self._forget()
+        else:
+            self._over = self._recorder.now()
+            if error is not None:
+                self._close(error)
 
     def _begin_step(self, call: Call) -> None:
         trainer = _caller()
@@ -199,6 +204,13 @@ class Loops:
         if self._rows is not None:
             tell(self._recorder, self._phases, self._rows, self._setup, self.models)
         self._recorder.close_loop(loop, error, at=over)
+        self._loop = self._over = None
+
+    def _forget(self) -> None:
+        """The trainer looked for one more iteration, and there is none."""
+        if self._loop is not None:
+            self._recorder.ages.end(self._loop)
+            self._loop.abandon()
         self._loop = self._over = None
 
 

@@ -163,7 +163,7 @@ def test_iterations_that_are_logged_together_are_closed_one_by_one(telemetry: Te
     assert (loops.count, loops.sum) == (3, 6)
 
 
-def test_the_end_of_the_rollouts_is_no_failure(telemetry: Telemetry) -> None:
+def test_the_end_of_the_rollouts_is_neither_a_failure_nor_an_iteration(telemetry: Telemetry) -> None:
     class TrainingStopException(Exception):
         pass
 
@@ -171,6 +171,8 @@ def test_the_end_of_the_rollouts_is_no_failure(telemetry: Telemetry) -> None:
         raise TrainingStopException
     assert telemetry.value(m.PHASE_FAILURES, **of("loop")) == 0
     assert telemetry.value(m.PHASE_FAILURES, **of("sample")) == 0
+    assert telemetry.points(m.LOOP_DURATION) == telemetry.points(m.LOOP_AGE) == []
+    assert telemetry.spans("rl.loop") == []
 
 
 def test_what_fails_is_closed_with_its_error(telemetry: Telemetry) -> None:
