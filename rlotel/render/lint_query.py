@@ -27,18 +27,7 @@ _MOVING = {"rate", "increase"}
 _LEVEL = {"avg_over_time", "max_over_time", "min_over_time", "quantile_over_time", "last_over_time"}
 _FUNCTIONS = _MOVING | _LEVEL | {"histogram_quantile"}
 """Those of Prometheus 2.44 that we use. Later ones parse, and then Cloud Monitoring does not know them."""
-_TARGET = {
-    "cluster",
-    "namespace",
-    "location",
-    "job",
-    "instance",
-    "project_id",
-    "monitored_resource",
-    "__name__",
-    "le",
-}
-"""Labels of whatever sent a series, and of its storage."""
+_OF_QUERIES = {"monitored_resource", "__name__", "le"}
 _VARIABLE = re.compile(r"\$\{[^}]*\}|\$\w+")
 
 Name = tuple["Metric", str]
@@ -67,7 +56,7 @@ def problems(text: str, spelling: Spelling, times: Windows) -> list[str]:
     found = _Findings(spelling, times, names(spelling))
     _visit(tree, "", found)
     known = {spelling.label(label).strip('"') for metric in found.metrics for label in selection.labels(metric)}
-    unknown = sorted(found.grouped_by - known - _TARGET)
+    unknown = sorted(found.grouped_by - known - _OF_QUERIES)
     return found.problems + [f"it groups by {label}, which none of its metrics has" for label in unknown]
 
 
@@ -150,7 +139,7 @@ def _selector(node: promql.VectorSelector, function: str, found: _Findings) -> N
     found.metrics.append(metric)
     found.parts.add(part)
     found.functions.add(function)
-    known = {found.spelling.label(label).strip('"') for label in selection.labels(metric)} | _TARGET
+    known = {found.spelling.label(label).strip('"') for label in selection.labels(metric)} | _OF_QUERIES
     found.problems += [f"{name} has no label {one.name}" for one in matchers if one.name not in known]
     moving = metric.instrument == "counter" or bool(part)
     if function in _MOVING and not moving:

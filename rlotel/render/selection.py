@@ -26,6 +26,9 @@ _COUNTED = sorted(zero[attributes.PHASE_NAME.name] for zero in metrics.PHASE_FAI
 KEYS = {"metric", "statistic", "of", "where", "by"}
 """The keys of a source that make a selection."""
 
+TARGET = ("instance", "job", "namespace", "cluster", "location")
+"""What Prometheus and Cloud Monitoring say about whoever sent a series."""
+
 Matcher = tuple[str, str, str]
 """A label, an operator of PromQL, a value."""
 
@@ -98,7 +101,7 @@ def labels(metric: Metric) -> tuple[str, ...]:
     if isinstance(metric, Neighbour):
         return metric.labels
     own = tuple(use.attribute.name for use in metric.attributes)
-    return (*(attribute.name for attribute in attributes.IDENTITY), *own)
+    return (*(attribute.name for attribute in attributes.IDENTITY), *own, *TARGET)
 
 
 def _check_label(metric: Metric, label: str, where: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import grpc
 from google.cloud import monitoring_dashboard_v1 as dashboards
@@ -17,6 +18,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+Resource = TypeVar("Resource")
 Fault = Callable[[str], tuple[grpc.StatusCode, str, str] | None]
 
 
@@ -85,9 +87,9 @@ class _Refused(Exception):
         self.code, self.reason = code, reason
 
 
-def _stored(project: Project, resource: Any, what: str, *, keep: bool = True) -> Any:
-    stored = type(resource)(resource)
-    stored.name = resource.name or f"projects/p/{what}/{next(project.number)}"
+def _stored(project: Project, resource: Resource, what: str, *, keep: bool = True) -> Resource:
+    stored: Any = copy.deepcopy(resource)
+    stored.name = stored.name or f"projects/p/{what}/{next(project.number)}"
     if what == "dashboards":
         stored.etag = f"etag-{next(project.number)}"
     else:
@@ -97,7 +99,7 @@ def _stored(project: Project, resource: Any, what: str, *, keep: bool = True) ->
         stored.creation_record = {"mutated_by": "somebody"}
     if keep:
         project.resources[stored.name] = stored
-    return stored
+    return cast("Resource", stored)
 
 
 def _deleting(project: Project) -> Callable[[Any], Empty]:
@@ -108,7 +110,7 @@ def _deleting(project: Project) -> Callable[[Any], Empty]:
     return delete
 
 
-def _handler(project: Project, name: str, request_class: Any, answer: Callable[[Any], Any]) -> grpc.RpcMethodHandler:
+def _handler(project: Project, name: str, request_class: Any, answer: Callable[[Any], Any]) -> Any:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         validated = getattr(request, "validate_only", False)
         call = f"validate {name}" if validated else name

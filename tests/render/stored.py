@@ -43,7 +43,7 @@ def tool(name: str) -> str:
 
 
 def stretched(points: Iterable[Point], factor: float) -> list[Point]:
-    """The same run, with everything taking so many times as long: real iterations take minutes, those here seconds."""
+    """The same run, with everything taking so many times as long."""
     slow = []
     for point in points:
         seconds, per_second = point.unit == "s", point.unit.endswith("/s")
@@ -60,26 +60,42 @@ def stretched(points: Iterable[Point], factor: float) -> list[Point]:
     return slow
 
 
-def open_metrics(points: Iterable[Point], spelling: Spelling) -> str:
-    """What Prometheus would have scraped of this every minute, from a Collector that holds the last export."""
+def open_metrics(points: Iterable[Point], spelling: Spelling, scrape_s: int = SCRAPE_S) -> str:
+    """What Prometheus would have scraped of this, from a Collector that holds the last export of each process."""
     by_sender: dict[Any, list[Point]] = defaultdict(list)
     for point in points:
         by_sender[frozen(point.resource)].append(point)
     first = min(point.time_ns for sent in by_sender.values() for point in sent)
+    filled = _filled(by_sender)
     lines: list[str] = []
     for sent in by_sender.values():
         exports: dict[int, list[Point]] = defaultdict(list)
         for point in sent:
             exports[point.time_ns].append(point)
         times = sorted(exports)
-        for at in range(0, (times[-1] - first) // 10**9 + SCRAPE_S, SCRAPE_S):
+        for at in range(0, (times[-1] - first) // 10**9 + scrape_s, scrape_s):
             known = [one for one in times if one - first <= at * 10**9]
             if known:
-                lines += [f"{line} {NOW_S + at}" for point in exports[known[-1]] for line in _samples(point, spelling)]
+                lines += [
+                    f"{line} {NOW_S + at}"
+                    for point in exports[known[-1]]
+                    for line in _samples(point, spelling, filled)
+                ]
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _samples(point: Point, spelling: Spelling) -> Iterator[str]:
+def _filled(by_sender: dict[Any, list[Point]]) -> dict[str, set[int]]:
+    """The buckets of each histogram that ever count something, with the one below: quantiles need no others."""
+    filled: dict[str, set[int]] = defaultdict(set)
+    for point in (point for sent in by_sender.values() for point in sent if point.bucket_counts):
+        for index, count in enumerate(point.bucket_counts):
+            if count:
+                filled[point.name] |= {index - 1, index}
+        filled[point.name].add(len(point.bounds))
+    return filled
+
+
+def _samples(point: Point, spelling: Spelling, filled: dict[str, set[int]]) -> Iterator[str]:
     metric = metrics.BY_NAME[point.name]
     labels = {spelling.label(key).strip('"'): _text(value) for key, value in point.attributes.items()}
     labels |= {"job": str(point.resource["service.name"]), "instance": str(point.resource["service.instance.id"])}
@@ -87,8 +103,10 @@ def _samples(point: Point, spelling: Spelling) -> Iterator[str]:
         yield f"{_series(metric, spelling, labels)} {point.value}"
         return
     total = 0
-    for bound, count in zip([*point.bounds, math.inf], point.bucket_counts, strict=True):
+    for index, (bound, count) in enumerate(zip([*point.bounds, math.inf], point.bucket_counts, strict=True)):
         total += count
+        if index not in filled[point.name]:
+            continue
         text = "+Inf" if math.isinf(bound) else repr(float(bound))
         yield f"{_series(metric, spelling, {**labels, 'le': text}, 'bucket')} {total}"
     yield f"{_series(metric, spelling, labels, 'sum')} {point.sum}"
@@ -134,7 +152,14 @@ def stored(text: str, folder: Path) -> Iterator[Store]:
     (folder / "prometheus.yml").write_text("{}\n")
     times = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if not line.startswith("#")]
     data = folder / "data"
-    command = [tool("promtool"), "tsdb", "create-blocks-from", "openmetrics", str(folder / "metrics.txt"), str(data)]
+    command = [
+        tool("promtool"),
+        "tsdb",
+        "create-blocks-from",
+        "openmetrics",
+        str(folder / "metrics.txt"),
+        str(data),
+    ]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr + made.stdout
     with socket.create_server(("127.0.0.1", 0)) as free:

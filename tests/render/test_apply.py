@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("google.cloud.monitoring_v3")
 
 from google.cloud import monitoring_dashboard_v1, monitoring_v3
+from google.cloud.monitoring_v3.services.alert_policy_service.transports import AlertPolicyServiceGrpcTransport
 
 from rlotel import gcp
 from rlotel.cli import applying, main
@@ -146,10 +147,9 @@ def test_a_disabled_api_says_how_to_enable_it(rlotel: Command, policies: Project
 
 
 def _client(address: str) -> monitoring_v3.AlertPolicyServiceClient:
-    transport = monitoring_v3.services.alert_policy_service.transports.AlertPolicyServiceGrpcTransport(
-        channel=grpc.insecure_channel(address)
+    return monitoring_v3.AlertPolicyServiceClient(
+        transport=AlertPolicyServiceGrpcTransport(channel=grpc.insecure_channel(address))
     )
-    return monitoring_v3.AlertPolicyServiceClient(transport=transport)
 
 
 def _wanted() -> dict[str, dict[str, object]]:

@@ -1,0 +1,64 @@
+"""Every panel shows something, and every alert fires when it should, on telemetry that rlotel really sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlotel.render import alert, dashboard, query, spelling
+from rlotel.render.dashboard import Dashboard
+from rlotel.render.neighbours import Neighbour
+from rlotel.render.query import Scope
+from rlotel.render.windows import Windows
+from tests.render.runs import RUNS
+from tests.render.stored import Store
+
+pytestmark = pytest.mark.xdist_group("prometheus")
+
+SCOPE = Scope(spelling.PROMETHEUS, Windows().window_s)
+# Nobody waits four hours here for a checkpoint that does not come.
+SOONER = {"checkpoint_too_old": "150m"}
+
+
+def _dead(shown: Dashboard, stores: list[Store], *, of_neighbours: bool) -> list[str]:
+    """The queries that find nothing in any of the stores."""
+    questions = {
+        query.query(series.selection, SCOPE): panel.title
+        for panel in shown.panels
+        for series in panel.series
+        if isinstance(series.selection.metric, Neighbour) == of_neighbours
+    }
+    return [f"{title}: {text}" for text, title in questions.items() if not any(one.series(text) for one in stores)]
+
+
+@pytest.mark.parametrize("shown", dashboard.load_all(), ids=lambda shown: shown.name)
+def test_no_panel_is_dead(shown: Dashboard, demo: Store, all_runs: Store, two_processes: Store) -> None:
+    assert _dead(shown, [demo, all_runs, two_processes], of_neighbours=False) == []
+
+
+@pytest.mark.parametrize("shown", dashboard.load_all(), ids=lambda shown: shown.name)
+def test_no_panel_about_others_is_dead(shown: Dashboard, neighbours: Store) -> None:
+    assert _dead(shown, [neighbours], of_neighbours=True) == []
+
+
+def _fired(store: Store, values: dict[str, str]) -> dict[str, set[str]]:
+    fired: dict[str, set[str]] = {}
+    for one in alert.load_all(values=values):
+        for series in store.series(one.promql(SCOPE, Windows())):
+            fired.setdefault(series["metric"]["rl_run_id"], set()).add(one.name)
+    return fired
+
+
+def test_each_alert_fires_for_the_run_that_has_its_illness_and_for_no_other(all_runs: Store) -> None:
+    expected = {name: alerts for name, (_, alerts) in RUNS.items() if alerts}
+    assert _fired(all_runs, SOONER) == expected
+
+
+def test_what_goes_wrong_in_the_demo_fires_and_its_normal_end_does_not(demo: Store) -> None:
+    (fired,) = _fired(demo, {}).values()
+    pages = fired & {one.name for one in alert.load_all() if one.severity == "critical"}
+    # Whether its stall of five seconds is long beside an iteration depends on how fast this machine is.
+    assert pages - {"RLNoProgress"} == {"RLNonFinite", "RLPhaseStuck", "RLRewardFailing"}
+
+
+def test_an_xid_of_a_gpu_fires(two_processes: Store) -> None:
+    assert [fired & {"RLGPUXid", "RLGPULost"} for fired in _fired(two_processes, {}).values()] == [{"RLGPUXid"}]
