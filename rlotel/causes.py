@@ -17,6 +17,7 @@ _GRPC_PORT = "it speaks gRPC: set RLOTEL_PROTOCOL=grpc"
 _HTTP_PORT = "it speaks HTTP/1: set RLOTEL_PROTOCOL=http/protobuf, or use the port for gRPC, mostly 4317"
 _USE_PLAIN = "it answers in plaintext, not TLS: use http://"
 _USE_TLS = "it expects TLS: use https://"
+WEB_PAGE = "it answers with a web page, so it is no OTLP receiver: look at host and port"
 _UNTRUSTED = "its certificate is not trusted: name its CA in OTEL_EXPORTER_OTLP_CERTIFICATE"
 
 

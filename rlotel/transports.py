@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+import time
 import zlib
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -40,6 +41,8 @@ Request = ExportMetricsServiceRequest | ExportTraceServiceRequest
 Response = ExportMetricsServiceResponse | ExportTraceServiceResponse
 
 USER_AGENT = "rlotel"
+LONGEST_ANSWER = 64 * 1024
+"""Bytes that are read of an answer; what OTLP answers takes some dozens."""
 
 _RETRIED_STATUS = {408, 429, 502, 503, 504}
 _RETRIED_CODES = {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"}
@@ -89,7 +92,7 @@ class HttpTransport:
         """Post it once."""
         import requests
 
-        where = self._destination
+        where, deadline = self._destination, time.monotonic() + timeout
         certificate: str | tuple[str, str] | None = where.client_certificate
         if where.client_certificate and where.client_key:
             certificate = (where.client_certificate, where.client_key)
@@ -103,22 +106,27 @@ class HttpTransport:
                 verify=where.ca or self._session.verify,
                 cert=certificate or self._session.cert,
                 allow_redirects=False,
+                stream=True,
             )
+            with answer:
+                body = _body(answer, deadline)
         except (requests.RequestException, OSError, ValueError) as error:
             retry = isinstance(error, (requests.ConnectionError, requests.Timeout))
             raise NotDelivered(causes.of_connection(error, timeout), retry=retry) from error
-        return self._read(answer)
+        return self._read(answer, body)
 
-    def _read(self, answer: Any) -> Response | None:
+    def _read(self, answer: Any, body: bytes) -> Response | None:
         status = int(answer.status_code)
         if not 200 <= status < 300:
             raise NotDelivered(
-                causes.of_status(status, answer.content, answer.headers.get("Location")),
+                causes.of_status(status, body, answer.headers.get("Location")),
                 retry=status in _RETRIED_STATUS,
                 retry_after=_seconds(answer.headers.get("Retry-After")),
             )
+        if answer.headers.get("Content-Type", "").startswith("text/html"):
+            raise NotDelivered(causes.WEB_PAGE)
         try:
-            return self._response.FromString(answer.content)
+            return self._response.FromString(body)
         except DecodeError:
             return None  # some collectors answer a success in JSON or in words
 
@@ -245,6 +253,18 @@ def _grpc_credentials(destination: Destination) -> Any:
     files = (destination.ca, destination.client_key, destination.client_certificate)
     ca, key, certificate = (Path(file).read_bytes() if file else None for file in files)
     return grpc.ssl_channel_credentials(ca, key, certificate)
+
+
+def _body(answer: Any, deadline: float) -> bytes:
+    """The answer's beginning; all of it might never end, since the timeout is for each piece that comes."""
+    body = bytearray()
+    for piece in answer.iter_content(16):
+        body += piece
+        if len(body) > LONGEST_ANSWER:
+            break
+        if time.monotonic() > deadline:
+            raise NotDelivered("its answer does not end in time", retry=True)
+    return bytes(body)
 
 
 def _compressed(body: bytes, compression: str) -> bytes:
