@@ -12,7 +12,7 @@ VERL_VENV := .venv-verl
 # Releases beside the one that is installed; each is put on the path instead of it.
 VERL_OTHERS := 0.5.0 0.6.1 0.7.0 0.7.1 0.8.0 0.9.0
 
-.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-nemo system-packages bench bench-ray clean
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-verl test-nemo system-packages bench bench-ray bench-verl clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -38,9 +38,13 @@ layers: $(VENV)/.dev
 
 fresh: $(VENV)/.dev
 	$(BIN)/python semconv/generate.py --check
+	$(BIN)/rlotel dashboards render --out dashboards --check
+	$(BIN)/rlotel alerts render --out alerts --check
 
-generate: $(VENV)/.dev ## write everything that is generated from semconv/*.yaml
+generate: $(VENV)/.dev ## write everything that is generated from semconv, dashboards and alerts
 	$(BIN)/python semconv/generate.py
+	$(BIN)/rlotel dashboards render --out dashboards
+	$(BIN)/rlotel alerts render --out alerts
 
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -51,10 +55,13 @@ bench: $(VENV)/.dev ## ratios against the same work written by hand on the OpenT
 bench-ray: $(RAY_VENV)/.ready ## what a call of a Ray actor costs, next to Ray's own tracing
 	$(RAY_VENV)/bin/python -m benchmarks.ray_calls
 
+bench-verl: $(VERL_VENV)/.ready ## what verl's own loop costs, with and without rlotel, and with a dead collector
+	$(VERL_VENV)/bin/python -m benchmarks.verl_loop
+
 test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
 
-test-frameworks: test-ray test-nemo ## the integrations on the frameworks themselves, each in an environment of its own
+test-frameworks: test-ray test-verl test-nemo ## the integrations on the frameworks themselves, each in an environment of its own
 
 test-ray: $(RAY_VENV)/.ready ## Ray, on a cluster of two nodes in this machine (about 4 min)
 	$(RAY_VENV)/bin/python -m pytest tests/frameworks/ray
