@@ -2,8 +2,8 @@
 
 `make bench-verl`. The trainer of V0 runs on a CPU, and its workers answer at once, so that what is left is what
 verl itself does around them: 10 ms, where a real iteration takes many seconds. The difference is what is added to
-either. Each kind runs in processes of its own, in turn, several times, and of these the best round counts: what disturbs a
-machine only ever makes it slower.
+either. Each kind runs in processes of its own, in turn, several times, and of these the best round counts: what
+disturbs a machine only ever makes it slower.
 """
 
 from __future__ import annotations
