@@ -16,7 +16,13 @@ from rlotel.integrations.nemo_rl.counts import Counts
 from rlotel.integrations.nemo_rl.iterations import Iterations
 from rlotel.integrations.nemo_rl.passes import Passes
 from rlotel.integrations.nemo_rl.rollouts import Rollouts
-from rlotel.integrations.nemo_rl.tables import ROLLOUTS, SYNCHRONIZERS, TRAININGS
+from rlotel.integrations.nemo_rl.tables import (
+    CHECK_OF_CONTROLLER,
+    RESUME_OF_CONTROLLER,
+    ROLLOUTS,
+    SYNCHRONIZERS,
+    TRAININGS,
+)
 from rlotel.integrations.nemo_rl.trainings import Trainings
 from rlotel.integrations.nemo_rl.values import Values
 from rlotel.patching import Observer, Patches
@@ -72,6 +78,8 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         patches.watch(
             target, before=rollouts.syncing, after=rollouts.synced, failed=rollouts.synced, optional=True
         )
+    _watch_function(patches, CHECK_OF_CONTROLLER, before=trainings.configured)
+    patches.watch(RESUME_OF_CONTROLLER, before=trainings.resumed, optional=True)
     policy = "nemo_rl.models.policy.tq_policy:TQPolicy"
     patches.watch(f"{policy}.train_microbatches_from_meta", after=counts.accumulated, optional=True)
     patches.watch(f"{policy}.finish_train_step", after=counts.stepped, optional=True)
@@ -82,7 +90,14 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     patches.watch(f"{manager}.finalize_checkpoint", after=checkpoints.finalized)
 
 
-def _watch_function(patches: Patches, target: str, *, before: Observer, after: Observer, failed: Observer) -> None:
+def _watch_function(
+    patches: Patches,
+    target: str,
+    *,
+    before: Observer,
+    after: Observer | None = None,
+    failed: Observer | None = None,
+) -> None:
     """Watch a function, also in those modules that have imported it by its name already."""
     module, _, name = target.partition(":")
     original: Any = getattr(sys.modules.get(module), name, None)

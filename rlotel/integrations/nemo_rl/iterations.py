@@ -60,7 +60,7 @@ class Iterations:
         self._open: dict[Key, Open] = {}
         self._wait: Open | None = None
         self.setup: Setup | None = None
-        """Of the training function that runs; None in a worker."""
+        """Of the training that runs in this process; None in a worker."""
         self.current: Iteration | None = None
         self.next = 1
         """The number that the next iteration will be logged with."""

@@ -105,6 +105,10 @@ TRAININGS: Mapping[str, Training] = {
     ),  # from 0.7
 }
 
+CHECK_OF_CONTROLLER = "nemo_rl.algorithms.single_controller_utils.config:validate_single_controller_config"
+RESUME_OF_CONTROLLER = "nemo_rl.algorithms.async_utils.staleness_sampler:BaseSampler.set_dispatch_index"
+"""After 0.7: what the single controller calls that can be watched; it is no function that could be."""
+
 POLICIES = ("policy", "student_policy", "value_model")
 """Parameters of these functions that hold a model that is trained."""
 

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from rlotel.integrations.nemo_rl.tables import POLICIES, ROLLOUTS, STEP, SYNCHRONIZERS, TIMERS, TRAININGS
+from rlotel.integrations.nemo_rl.tables import (
+    CHECK_OF_CONTROLLER,
+    POLICIES,
+    RESUME_OF_CONTROLLER,
+    ROLLOUTS,
+    STEP,
+    SYNCHRONIZERS,
+    TIMERS,
+    TRAININGS,
+)
 
 SOURCE = Path(os.environ.get("RLOTEL_NEMO_SRC", "/nowhere"))
 STANDINS = Path(__file__).parent / "standins"
@@ -45,6 +54,8 @@ AFTER_0_7 = {
     "nemo_rl.utils.checkpoint:CheckpointManager.begin_finalization": ["self", "checkpoint_path"],
     "nemo_rl.utils.checkpoint:CheckpointManager._rename_checkpoint": ["self", "checkpoint_path"],
     "nemo_rl.utils.checkpoint:CheckpointManager.finalize_pending": ["self"],
+    CHECK_OF_CONTROLLER: ["master_config"],
+    RESUME_OF_CONTROLLER: ["self", "resume_from_step"],
     **{target: ["self"] for target in SYNCHRONIZERS},
 }
 NEWEST = "nemo_rl.utils.checkpoint:CheckpointManager.begin_finalization"

@@ -256,9 +256,13 @@ def test_logs_that_are_no_iteration_do_not_end_one(nemo: Nemo) -> None:
 
 
 def test_the_single_controller_trains_in_a_task_of_an_actor(nemo: Nemo) -> None:
-    """There is no training function: the timer and the logger are all there is."""
+    """There is no training function, and its own class cannot be watched."""
+    sampler = nemo.module("algorithms.async_utils.staleness_sampler").BaseSampler()
+    check = nemo.module("algorithms.single_controller_utils.config").validate_single_controller_config
 
     async def pump() -> None:
+        check({"policy": {"model_name": "Qwen/Qwen3-8B"}, "grpo": {"use_dynamic_sampling": True}})
+        sampler.set_dispatch_index(40)
         timer = nemo.timer()
         with timer.time("total_step_time"):
             with timer.time("exposed_generation"):
@@ -266,14 +270,16 @@ def test_the_single_controller_trains_in_a_task_of_an_actor(nemo: Nemo) -> None:
                 nemo.pass_(2)
             with timer.time("policy_training"):
                 await asyncio.to_thread(nemo.pass_, 3)
-        nemo.logger.log_metrics({}, step=1, prefix="timing/train")
+        nemo.logger.log_metrics({}, step=41, prefix="timing/train")
         timer.reset()
 
     asyncio.run(pump())
+    (point,) = nemo.telemetry.points("rl.loop.duration")
+    assert [point.attributes[f"rl.{key}"] for key in ("algorithm", "model.name")] == ["DAPO", "Qwen/Qwen3-8B"]
     assert [(span.name, span.attributes["rl.loop.iteration"]) for span in nemo.telemetry.spans()] == [
-        ("rl.sample", 1),
-        ("rl.train", 1),
-        ("rl.loop", 1),
+        ("rl.sample", 41),
+        ("rl.train", 41),
+        ("rl.loop", 41),
     ]
 
 

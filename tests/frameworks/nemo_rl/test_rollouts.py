@@ -258,6 +258,23 @@ def test_an_update_without_a_timer_is_timed(nemo: Nemo) -> None:
     assert (seconds(nemo, "train"), seconds(nemo, "phase")) == ([("actor", 5)], [("evaluate", 1)])
 
 
+def test_a_policy_of_another_shape_trains_all_the_same(nemo: Nemo) -> None:
+    """What it gives back is none of our business; that we can't count it is said."""
+    results: list[Any] = []
+
+    def body() -> None:
+        timer = nemo.timer()
+        with timer.time("total_step_time"), timer.time("policy_training"):
+            results.append(nemo.policy.train({"rows": []}, None))
+            nemo.pass_(3)
+
+    nemo.play(train=lambda **_: "what a plug-in gives")
+    nemo.train(body)
+    assert (results, counts(nemo), seconds(nemo, "train")) == (["what a plug-in gives"], {}, [("actor", 3)])
+    (place, error), nemo.telemetry.errors[:] = nemo.telemetry.errors[0], []
+    assert (place, type(error)) == ("nemo_rl.models.policy.lm_policy:Policy.train", KeyError)
+
+
 def test_the_reference_is_timed_where_it_runs(nemo: Nemo) -> None:
     """DPO asks it before an iteration begins."""
 
