@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 
@@ -36,6 +37,9 @@ MOST_OF_A_NODE = 1000
 """The same for what is read of a node's GPUs, whose number is known."""
 MOST_WAITING = 20_000
 """Histogram values that wait to be handed to the SDK; a further one is refused."""
+
+_readers: WeakKeyDictionary[Meter, list[Instruments]] = WeakKeyDictionary()
+"""Whose values a meter's instruments show. It makes each but once: a host's meter outlives a session."""
 
 _SHARES = (".ratio", ".mfu", ".mbu")
 _ALLOWED = {metric: frozenset(use.attribute.name for use in metric.attributes) for metric in m.ALL}
@@ -164,8 +168,12 @@ class Instruments:
         self._bound = tuple(identity.items())
         self._meter = meter
         self._relieving = False
+        if meter in _readers:
+            _readers[meter][:] = [self]
+            return
+        _readers[meter] = readers = [self]
         for metric in m.ALL:
-            observe = partial(self._observe, metric, meter)
+            observe = partial(_observe, readers, metric, meter)
             if metric.instrument == "counter":
                 meter.create_observable_counter(metric.name, [observe], metric.unit, metric.brief)
             elif metric.instrument == "updowncounter":
@@ -175,16 +183,18 @@ class Instruments:
 
     def unbind(self) -> None:
         """Report nothing more, also to a provider that lives on."""
+        if (meter := self._meter) is not None:
+            _readers[meter].clear()
         self._meter = None
 
-    def _observe(self, metric: Metric, meter: Meter, _options: CallbackOptions) -> list[Observation]:
+    def observe(self, metric: Metric, meter: Meter) -> list[Observation]:
+        """A metric's values, to be exported through `meter`."""
         if meter is not self._meter:
             return []  # an earlier session's instrument, or a forked child's copy of its parent's
-        observations: list[Observation] = []
         with self.faults.contain(f"export of {metric.name}"):
             self._drain(meter)
-            observations += [Observation(value, dict(key + self._bound)) for key, value in self._values(metric)]
-        return observations
+            return [Observation(value, dict(key + self._bound)) for key, value in self._values(metric)]
+        return []
 
     def _values(self, metric: Metric) -> list[tuple[Key, float]]:
         oldest = self._loops - LOOPS_FRESH
@@ -272,6 +282,12 @@ class Instruments:
         if loss := attributes.get(attr.LOSS_TYPE.name):
             found[attr.LOSS_TYPE.name] = loss
         self.add(m.TRAIN_NONFINITE, 1, found)
+
+
+def _observe(
+    readers: list[Instruments], metric: Metric, meter: Meter, _options: CallbackOptions
+) -> list[Observation]:
+    return [observation for one in readers for observation in one.observe(metric, meter)]
 
 
 def _typed(name: str, value: object) -> Value:

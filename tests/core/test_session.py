@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
 
 import rlotel
 from rlotel import capture
@@ -228,6 +232,23 @@ def test_a_session_can_be_opened_again_and_counts_anew(tmp_path: Path) -> None:
     for number in range(2):
         (point,) = capture.read(tmp_path / f"{number}.jsonl").latest("rl.train.steps")
         assert point.value == 3
+
+
+def test_a_hosts_providers_serve_one_session_after_the_other() -> None:
+    reader = InMemoryMetricReader()
+    tracers, meters = TracerProvider(shutdown_on_exit=False), MeterProvider([reader], shutdown_on_exit=False)
+    for run in ("one", "two"):
+        with (
+            rlotel.instrument(run_id=run, tracer_provider=tracers, meter_provider=meters),
+            rlotel.loop(),
+            rlotel.train() as train,
+        ):
+            train.add(steps=len(run))
+            data = reader.get_metrics_data()
+            assert data is not None
+            points = capture.Capture(tuple(capture.flatten(encode_metrics(data))[0]))
+            assert [p.attributes["rl.run.id"] for p in points.latest("rl.train.steps")] == [run]
+            assert not points.points("rl.loop.age", **{"rl.run.id": "one" if run == "two" else "two"})
 
 
 def test_a_session_that_has_ended_is_let_go() -> None:
