@@ -72,8 +72,9 @@ test-nemo: $(VENV)/.dev ## NeMo RL's stand-ins; with RLOTEL_NEMO_SRC=CHECKOUT al
 test-verl: $(VERL_VENV)/.ready ## verl's real loops on a CPU, 0.5 to 0.9, without the GPUs (about 5 min)
 	$(VERL_VENV)/bin/python -m pytest tests/frameworks/verl
 
-system-packages: ## what some tests want from the system (Debian): nothing yet
-	@true
+system-packages: ## what some tests want from the system (Debian, as root): Prometheus with its promtool
+	@command -v promtool prometheus >/dev/null || \
+		{ apt-get update -q && apt-get install -q -y --no-install-recommends prometheus; }
 
 venv: $(VENV)/.dev
 

@@ -6,11 +6,13 @@ import json
 import subprocess
 from pathlib import Path
 
+import hcl2
 import pytest
 from click.testing import CliRunner
 
 from rlotel.cli import main
 from rlotel.render import alert, dashboard, files, lint, promtool, source, spelling
+from rlotel.render.alert import Alert
 from rlotel.render.options import Options
 from rlotel.render.windows import Windows
 from tests.render.stored import tool
@@ -83,11 +85,22 @@ def test_runbooks_name_panels_that_there_are() -> None:
     assert named - known == set()
 
 
-def test_terraform_leaves_no_template_open() -> None:
-    for path in (*_of(POLICIES, "terraform/RL"), *_of(DASHBOARDS, "terraform")):
-        text = (POLICIES | DASHBOARDS)[path]
-        assert text.count("{") == text.count("}"), path
-        assert text.replace("${path.module}", "").replace("$${", "").find("${") == -1
+@pytest.mark.parametrize("one", ALERTS, ids=lambda one: one.name)
+def test_terraform_says_the_same_as_the_json(one: Alert) -> None:
+    (resource,) = hcl2.loads(POLICIES[f"terraform/{one.name}.tf"])["resource"]
+    written = resource['"google_monitoring_alert_policy"'][f'"{one.name}"']
+    policy = json.loads(POLICIES[f"cloud-monitoring/{one.name}.json"])
+    condition = written["conditions"][0]["condition_prometheus_query_language"][0]
+    promql = policy["conditions"][0]["conditionPrometheusQueryLanguage"]
+    assert json.loads(condition["query"]) == promql["query"]
+    assert json.loads(written["documentation"][0]["content"]) == policy["documentation"]["content"]
+    assert json.loads(written["severity"]) == policy["severity"]
+
+
+def test_terraform_has_every_dashboard() -> None:
+    resources = hcl2.loads(DASHBOARDS["terraform/dashboards.tf"])["resource"]
+    named = {name for one in resources for name in one['"google_monitoring_dashboard"']}
+    assert named == {f'"rlotel_{one.name}"' for one in dashboard.load_all()}
 
 
 def test_render_writes_what_is_missing_and_removes_what_is_left_over(tmp_path: Path) -> None:
