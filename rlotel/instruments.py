@@ -165,8 +165,7 @@ class Instruments:
 
     def bind(self, meter: Meter, identity: Attributes) -> None:
         """Make the SDK's instruments; from here on every point carries `identity`."""
-        self._bound = tuple(identity.items())
-        self._meter = meter
+        self._bound, self._meter = tuple(identity.items()), meter
         self._relieving = False
         if meter in _readers:
             _readers[meter][:] = [self]
