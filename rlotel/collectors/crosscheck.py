@@ -2,10 +2,12 @@
 
 Tensor-core activity times clock over highest clock is what the update did of what the GPUs could do, by their own
 counters. It is compared with `rl.train.mfu` over several loops, and only where both speak of the same GPUs: in the
-process that runs the loop and reads the GPUs, while it trains, on nodes where no GPU makes rollouts meanwhile.
+process that runs the loop and reads the GPUs, while it trains, of the node's GPUs that train.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from rlotel.collectors.sampling import Sample
 from rlotel.errors import log
@@ -32,23 +34,28 @@ class CrossCheck:
         self._loops = 0
         self._found = False
 
-    def look(self, before: Sample | None, sample: Sample) -> None:
-        """Take the latest sample into account, and the one before it."""
+    def look(self, before: Sample | None, sample: Sample, used: Collection[str]) -> None:
+        """Take a sample into account.
+
+        Args:
+            before: the sample before it.
+            sample: the latest.
+            used: UUIDs of the node's GPUs that the run trains on.
+        """
         if self._found:
             return
         if before is not None:
-            self._add_hardware(before, sample)
+            self._add_hardware(before, sample, used)
         self._add_loops()
         if self._loops >= LEAST_LOOPS and self._seconds >= LEAST_SECONDS:
             self._judge(self._flops / self._capacity, self._active / self._seconds)
 
-    def _add_hardware(self, before: Sample, sample: Sample) -> None:
+    def _add_hardware(self, before: Sample, sample: Sample, used: Collection[str]) -> None:
         training = self._recorder.ages.open_since(TRAIN)
-        values = sample.points.get(m.GPU_OFU, [])
-        rollout = any(labels.get(attr.ROLE.name) == attr.Role.ROLLOUT.value for _, labels in values)
-        if training is not None and training <= before.at and values and not rollout:
+        values = [value for value, labels in sample.points.get(m.GPU_OFU, []) if labels[attr.HW_ID.name] in used]
+        if training is not None and training <= before.at and values:
             seconds = sample.at - before.at
-            self._active += seconds * sum(value for value, _ in values) / len(values)
+            self._active += seconds * sum(values) / len(values)
             self._seconds += seconds
 
     def _add_loops(self) -> None:

@@ -15,6 +15,7 @@ from rlotel.collectors.visible import VISIBLE, GpuId, assigned, visible
 from rlotel.derived import Hardware
 from rlotel.errors import log
 from rlotel.recorder import Recorder
+from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 
 _RANKED = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX")
@@ -44,6 +45,18 @@ class Fleet:
         self._recorder.equip(Hardware(gpus=count, peak_flops=peak))
         if count and peak and not known.peak_flops:
             log.info("rlotel: MFU is measured against %d GPUs of %.4g dense %s FLOP/s", count, peak, DTYPE)
+
+    def used(self, gpus: Sequence[GpuId], roles: Mapping[str, str]) -> frozenset[str]:
+        """UUIDs of the GPUs of this node that the run trains on; empty where that is not known for sure."""
+        training = frozenset(uuid for uuid, role in roles.items() if role != attr.Role.ROLLOUT.value)
+        if roles:
+            return training
+        count = self._recorder.hardware.gpus
+        mine = visible(gpus, assigned(self._environ)) or ()
+        if count == len(mine):
+            return frozenset(gpu.uuid for gpu in mine)
+        whole_nodes = count is not None and len(gpus) > 0 and count % len(gpus) == 0
+        return frozenset(gpu.uuid for gpu in gpus) if whole_nodes else frozenset()
 
     def explain(self) -> None:
         """Say once why there is no MFU, if there could be one: FLOPs were counted."""

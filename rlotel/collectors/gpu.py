@@ -58,6 +58,7 @@ class GpuCollector:
         announce: Callable[[], None],
     ) -> None:
         self._recorder = recorder
+        self._environ = environ
         self._new_keeper = partial(Keeper, recorder, config, node, environ, announce)
         self._thread: threading.Thread | None = None
         self._forget()
@@ -70,7 +71,7 @@ class GpuCollector:
 
     def start(self) -> None:
         """This process has something to export, so it may be the one that reads. Does not wait."""
-        with self._starting:
+        with self._starting, self._recorder.faults.contain("collectors.gpu"):
             if self._thread is None and not self._over:
                 thread = threading.Thread(target=self._run, name="rlotel-gpu", daemon=True)
                 thread.start()
@@ -88,7 +89,7 @@ class GpuCollector:
         """
         if role not in ROLES:
             raise ValueError(f"the role of a GPU is one of {', '.join(sorted(ROLES))}, not {role!r}")
-        told = assigned(os.environ) if visible_devices is None else {VISIBLE: visible_devices}
+        told = assigned(self._environ) if visible_devices is None else {VISIBLE: visible_devices}
         if (role, told) not in self._roles:
             self._roles.append((role, told))
             self._keeper.want(role, told)

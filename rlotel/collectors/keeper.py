@@ -200,7 +200,7 @@ class Keeper:
         if sample.points:
             self._announce()
         self._recorder.instruments.record(m.RLOTEL_GPU_POLL_DURATION, sample.seconds)
-        self._check.look(before, sample)
+        self._check.look(before, sample, self._fleet.used(self._sampler.gpus, self._roles))
 
     def _failed(self, error_type: str) -> None:
         self._recorder.instruments.add(m.RLOTEL_GPU_POLL_FAILURES, 1, {attr.ERROR_TYPE.name: error_type})

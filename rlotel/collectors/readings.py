@@ -74,7 +74,7 @@ def read_often(reader: Reader, now: float, elapsed: float | None) -> tuple[int |
     _clock(reader, attr.GpuClock.MEMORY, device.read("nvmlDeviceGetClockInfo", _MEMORY_CLOCK))
     found = fields.read(device, _FAST)
     if temperature := found.get(fields.MEMORY_TEMPERATURE):
-        reader.temperature("memory", temperature.value)
+        reader.temperature("memory", temperature.value or None)  # memory at 0 °C is memory without a sensor
     reasons = _reasons(reader)
     _throttling(reader, reasons, found, elapsed)
     activity = None if device.slices else read_activity(reader, now, clock)

@@ -92,6 +92,7 @@ class Sampler:
             CallFailed: there is no driver, or it does not answer.
         """
         self._nvml.open()
+        self._silent = 0
         self._find()
 
     def close(self) -> None:
@@ -105,7 +106,8 @@ class Sampler:
     @property
     def gpus(self) -> tuple[GpuId, ...]:
         """The GPUs that were found, in NVML's order."""
-        return tuple(gpu.reader.device.id for gpu in self._gpus.values())
+        found = (gpu.reader.device.id for gpu in self._gpus.values())
+        return tuple(sorted(found, key=lambda one: one.index))
 
     def assign(self, roles: Mapping[str, str]) -> None:
         """Tell what the run uses devices for, by UUID."""
@@ -141,7 +143,9 @@ class Sampler:
     def _read_gpu(self, uuid: str, gpu: _Gpu) -> None:
         now = self._now()
         for reader in (gpu.reader, *gpu.slices):
-            reader.role = self._roles.get(reader.device.id.uuid)
+            role = self._roles.get(reader.device.id.uuid)
+            if role != reader.role:
+                reader.role, gpu.seldom_at = role, None  # all of it in the same turn
             reader.points = []
         if gpu.lost_until is not None:
             if now < gpu.lost_until:
@@ -189,7 +193,7 @@ class Sampler:
             slices = [Reader(one, self._tallies, self._peak) for one in device.slices]
             self._gpus[device.id.uuid] = _Gpu(reader, slices)
             self._known[device.id.uuid] = reader
-        self._missing = count - len(self._gpus)
+        self._missing = max(0, count - len(self._gpus))
         self._look_again = self._now() + RETRY
         if self._missing:
             self._say(

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlotel.collectors.tallies import Tallies, increase
+from rlotel.instruments import Attributes
 from rlotel.semconv import metrics as m
 from tests.collectors.conftest import Driver, Readings
 
@@ -148,6 +149,18 @@ def test_a_role_that_becomes_known_begins_its_own_series(driver: Driver, reading
     driver.gpu(energy_mj=6_000_000)
     readings.read()
     readings.sampler.assign({uuid: "trainer"})
+    driver.gpu(ecc_cor_vol=8)
     driver.gpu(energy_mj=6_500_000)
     readings.read()
     assert readings.value(m.HW_ENERGY, rl__role="trainer") == 500
+    assert readings.value(m.HW_ERRORS, rl__role="trainer", error__type="corrected") == 1
+    assert all(labels.get("rl.role") == "trainer" for _, labels in _of(readings, uuid))
+
+
+def _of(readings: Readings, uuid: str) -> list[tuple[float, Attributes]]:
+    return [
+        point
+        for points in readings.sample.points.values()
+        for point in points
+        if uuid in (point[1]["hw.id"], point[1].get("hw.parent"))
+    ]

@@ -2,6 +2,7 @@
 
 import logging
 
+import pynvml
 import pytest
 
 from rlotel.collectors.nvml import CallFailed
@@ -148,8 +149,6 @@ def test_a_gpu_that_is_not_there_after_a_restart_of_the_driver_is_failed(
 
 
 def test_another_users_shutdown_in_this_process_is_survived(driver: Driver, readings: Readings) -> None:
-    import pynvml
-
     readings.read()
     pynvml.nvmlShutdown()
     with pytest.raises(CallFailed):
@@ -157,6 +156,17 @@ def test_another_users_shutdown_in_this_process_is_survived(driver: Driver, read
     readings.sampler.close()
     readings.sampler.open()
     assert len(readings.read().points[m.HW_POWER]) == 8
+
+
+def test_a_driver_that_does_not_open_for_us_stays_open_for_others(driver: Driver) -> None:
+    pynvml.nvmlInit()
+    driver.returns("nvmlInitWithFlags", 18)
+    readings = Readings()
+    with pytest.raises(CallFailed):
+        readings.sampler.open()
+    readings.sampler.close()
+    driver.returns("nvmlInitWithFlags", 0)
+    assert pynvml.nvmlDeviceGetCount() == 8
 
 
 def test_what_is_said_is_said_once(driver: Driver, readings: Readings, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,8 +10,11 @@ import pytest
 
 import rlotel
 from rlotel.collectors.crosscheck import CrossCheck
+from rlotel.collectors.fleet import Fleet
 from rlotel.collectors.sampling import Sample
+from rlotel.collectors.visible import GpuId
 from rlotel.derived import Hardware
+from rlotel.instruments import Attributes
 from rlotel.semconv import metrics as m
 from rlotel.testing import Telemetry, captured
 from tests.collectors.conftest import Driver, until
@@ -144,10 +147,16 @@ def test_who_counts_no_flops_hears_nothing_of_mfu(opened: Open, caplog: pytest.L
 
 
 def train(
-    telemetry: Telemetry, check: CrossCheck, activity: float, *, loops: int = 3, role: str | None = None
+    telemetry: Telemetry, check: CrossCheck, activity: float, *, loops: int = 3, used: str = "GPU-0"
 ) -> None:
-    """Loops of 20 s of training at an MFU of 40 %, read every second."""
-    labels = {"hw.name": "GPU 0"} if role is None else {"hw.name": "GPU 0", "rl.role": role}
+    """Loops of 20 s of training at an MFU of 40 %, read every second; another GPU does nothing."""
+
+    def look(before: Sample | None, value: float) -> Sample:
+        points: list[tuple[float, Attributes]] = [(value, {"hw.id": "GPU-0"}), (0.0, {"hw.id": "GPU-1"})]
+        sample = Sample(telemetry.clock.monotonic(), 0.0, {m.GPU_OFU: points})
+        check.look(before, sample, {used})
+        return sample
+
     for number in range(loops):
         before = None
         with rlotel.loop(iteration=number):
@@ -155,15 +164,12 @@ def train(
                 phase.add(flops=0.4 * 20 * 1e15)
                 for _ in range(20):
                     telemetry.clock.advance(1)
-                    sample = Sample(telemetry.clock.monotonic(), 0.0, {m.GPU_OFU: [(activity, labels)]})
-                    check.look(before, sample)
-                    before = sample
+                    before = look(before, activity)
             with rlotel.sync():
                 telemetry.clock.advance(5)
-                idle = Sample(telemetry.clock.monotonic(), 0.0, {m.GPU_OFU: [(0.0, labels)]})
-                check.look(before, idle)
+                look(before, 0.0)
         telemetry.clock.advance(1)
-        check.look(None, Sample(telemetry.clock.monotonic(), 0.0, {}))
+        look(None, 0.0)
 
 
 @pytest.fixture
@@ -194,11 +200,29 @@ def test_a_little_is_not_enough_to_judge_by(known: Telemetry) -> None:
     assert known.value(m.FINDINGS) is None
 
 
-def test_gpus_that_make_rollouts_meanwhile_are_not_compared(known: Telemetry) -> None:
-    train(known, CrossCheck(known.session.recorder), 0.9, loops=6, role="rollout")
+def test_gpus_that_do_not_train_are_not_compared(known: Telemetry) -> None:
+    train(known, CrossCheck(known.session.recorder), 0.9, loops=6, used="GPU-2")
     assert known.value(m.FINDINGS) is None
 
 
-def test_gpus_that_train_are_compared(known: Telemetry) -> None:
-    train(known, CrossCheck(known.session.recorder), 0.9, loops=6, role="trainer")
-    assert known.value(m.FINDINGS) == 1
+NODE = tuple(GpuId(f"GPU-{n}", n, "NVIDIA H100 80GB HBM3") for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environ", "roles", "expected"),
+    [
+        (1, {"CUDA_VISIBLE_DEVICES": "3"}, {}, {3}),
+        (8, {}, {}, set(range(8))),
+        (16, {"CUDA_VISIBLE_DEVICES": "3"}, {}, set(range(8))),  # of two nodes: those of this one
+        (12, {}, {}, set()),  # which of these?
+        (None, {"CUDA_VISIBLE_DEVICES": "3"}, {}, set()),
+        (8, {}, {"GPU-0": "trainer", "GPU-1": "rollout", "GPU-2": "shared"}, {0, 2}),
+        (8, {}, {"GPU-1": "rollout"}, set()),
+    ],
+)
+def test_the_gpus_that_the_run_trains_on_are_known_or_none(
+    gpus: int | None, environ: dict[str, str], roles: dict[str, str], expected: set[int]
+) -> None:
+    with captured(gpus=gpus) as telemetry:
+        used = Fleet(telemetry.session.recorder, environ).used(NODE, roles)
+    assert used == {f"GPU-{n}" for n in expected}

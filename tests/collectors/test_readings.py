@@ -231,6 +231,15 @@ def test_an_old_binding_gives_what_it_knows(driver: Driver, monkeypatch: pytest.
     assert readings.failures == {}
 
 
+def test_the_temperature_is_read_by_its_new_name_where_the_old_one_is_gone(driver: Driver) -> None:
+    driver.returns("nvmlDeviceGetTemperature", 13)
+    driver.gpu(field82=0)  # a sensor that is not there
+    readings = Readings()
+    readings.sampler.open()
+    readings.read()
+    assert readings.values(m.HW_TEMPERATURE) == {f"GPU {n}": 61 for n in range(8)}
+
+
 def test_text_that_comes_as_bytes_is_text(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("nvmlDeviceGetUUID", "nvmlDeviceGetName"):
         real = getattr(pynvml, name)
