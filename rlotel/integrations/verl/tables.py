@@ -17,7 +17,7 @@ from rlotel.semconv.types import Metric
 from rlotel.words import CHECKPOINT, REWARD, SAMPLE, SYNC, TRAIN
 
 STEP = "step"
-"""The timer around one iteration. Validation is inside of it in 0.5 and 0.6, checkpoints in 0.5, 0.6 and 0.9."""
+"""The timer around one iteration. Validation is inside of it in 0.5 only, checkpoints in all but 0.6 and 0.7.0."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ TIMERS: Mapping[str, Timer] = {
     "adv": Timer("advantage"),
     "update_critic": Timer(TRAIN, Role.CRITIC),
     "update_actor": Timer(TRAIN, Role.ACTOR),
-    # Not timed to 0.7.0, where weights move as generation begins. One-step-off has the first inside the second,
-    # and fully-async writes the prefix into the name.
+    # From 0.7.1 on; before, weights move as generation begins and are part of it. One-step-off has the first
+    # inside the second, and fully-async writes the prefix into the name.
     "update_weights": Timer(SYNC),
     "sync_rollout_weights": Timer(SYNC),
     "timing_s/param_sync": Timer(SYNC),

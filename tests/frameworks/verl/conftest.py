@@ -92,7 +92,15 @@ def run(command: list[str], folder: Path, release: str = INSTALLED, **environ: s
         return Run(receiver.capture, lines, folder, done.stdout)
 
 
-V0 = {"0.9.1": "v0.py", "0.9.0": "v0.py", "0.8.0": "v0.py", "0.5.0": "v050.py"}
+V0 = {
+    "0.9.1": "v0.py",
+    "0.9.0": "v0.py",
+    "0.8.0": "v0.py",
+    "0.7.1": "v0.py",
+    "0.7.0": "v0.py",
+    "0.6.1": "v050.py",
+    "0.5.0": "v050.py",
+}
 """The programs with which the loop of V0 is driven, by release."""
 
 
@@ -100,7 +108,7 @@ def run_v0(release: str, folder: Path, *overrides: str, **environ: str) -> Run:
     return run([str(PROGRAMS / V0[release]), *overrides], folder, release, **environ)
 
 
-@pytest.fixture(scope="session", params=["0.9.1", "0.8.0", "0.5.0"])
+@pytest.fixture(scope="session", params=V0)
 def v0(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Run]:
     """Three iterations of `RayPPOTrainer`, by release."""
     return request.param, run_v0(request.param, tmp_path_factory.mktemp("v0"))

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from hydra import compose, initialize_config_module
+
+if not hasattr(transformers, "AutoModelForVision2Seq"):  # its name before 5, which verl 0.6 and 0.7.0 import
+    transformers.AutoModelForVision2Seq = transformers.AutoModelForImageTextToText
 
 OUT = Path(os.environ["RUN_FOLDER"])
 PROMPT, RESPONSE = 8, 16

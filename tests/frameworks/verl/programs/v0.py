@@ -1,4 +1,4 @@
-"""`RayPPOTrainer.fit` of verl 0.8 and 0.9, with workers that only pass time. Takes one override an argument."""
+"""`RayPPOTrainer.fit` of verl 0.7 to 0.9, with workers that only pass time. Takes one override an argument."""
 
 import contextlib
 import sys
@@ -130,8 +130,10 @@ class Workers:
 
 
 def mean(*values: float) -> Any:
-    from verl.utils.metric import Metric
-
+    try:
+        from verl.utils.metric import Metric
+    except ImportError:  # 0.7.0
+        return list(values)
     metric = Metric("mean")
     for value in values:
         metric.append(value)
@@ -206,5 +208,7 @@ if __name__ == "__main__":
     config = common.configuration("trainer.device=cpu", *sys.argv[1:])
     if "use_v1" in config.trainer:
         config.trainer.use_v1 = False
+    if "use_legacy_worker_impl" in config.trainer:
+        config.trainer.use_legacy_worker_impl = "disable"
     common.record_logs()
     trainer(config).fit()

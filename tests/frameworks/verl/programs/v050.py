@@ -1,4 +1,4 @@
-"""`RayPPOTrainer.fit` of verl 0.5, with workers that only pass time. Takes one override an argument."""
+"""`RayPPOTrainer.fit` of verl 0.5 and 0.6, with workers that only pass time. Takes one override an argument."""
 
 import sys
 from typing import Any
@@ -79,6 +79,9 @@ class Workers:
 
     def save_checkpoint(self, *args: Any, **settings: Any) -> None:
         spend("save", 0.01)
+
+    def load_checkpoint(self, *args: Any, **settings: Any) -> None:
+        pass  # 0.6 calls it whether or not there is one
 
 
 def score(batch: Any, return_dict: bool = False) -> Any:
