@@ -6,6 +6,7 @@ the call. The user's function runs once, with its own result and its own excepti
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import inspect
@@ -25,7 +26,14 @@ __all__ = ["Call", "Observer", "Patches", "import_target"]
 
 
 class _BoundWatched(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # not generic in wrapt 1.16
-    """A watched method of an object; pickled as that method, as any method is."""
+    """A watched method of an object; pickled and copied as that method, as any method is."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        instance = getattr(self, "__self__", None)
+        return self if instance is None else getattr(copy.deepcopy(instance, memo), self.__name__)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         instance = getattr(self, "__self__", None)
@@ -37,7 +45,7 @@ class _BoundWatched(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # no
 class _Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     """A watched function; pickled by its name, or by value as the function it is if it has none elsewhere.
 
-    Whoever unpickles it (an actor's class carries the functions it uses) need not have rlotel.
+    Whoever unpickles it (an actor's class carries the functions it uses) need not have rlotel. A copy is itself.
     """
 
     __bound_function_wrapper__ = _BoundWatched
@@ -45,6 +53,12 @@ class _Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     def __init__(self, wrapped: Any, wrapper: Any, target: str, enabled: Callable[[], bool]) -> None:
         super().__init__(wrapped, wrapper, enabled=enabled)
         self._self_target = target
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Any:
+        return self
 
     def __reduce_ex__(self, _protocol: Any) -> Any:
         if self._self_target.startswith("__main__:"):

@@ -1,5 +1,6 @@
 """Watched functions in what goes to other processes: an actor's class carries the functions it uses."""
 
+import copy
 import importlib
 import json
 import pickle
@@ -83,5 +84,23 @@ def test_a_watched_function_is_itself_again_when_it_comes_back(folder: Path) -> 
         assert pickle.loads(pickle.dumps(framework.score)) is framework.score
         assert framework.score("ab") == 2
         assert len(seen) == 1
+    finally:
+        patches.undo()
+
+
+def test_a_watched_function_is_copied_as_any_function_is(folder: Path) -> None:
+    """Settings and batches that hold functions are copied all the time."""
+    framework = importlib.import_module("framework_that_pickles")
+    patches = Patches(Faults())
+    seen: list[object] = []
+    for name in ("score", "Policy.train", "Policy.make"):
+        patches.watch(f"framework_that_pickles:{name}", before=seen.append)
+    try:
+        settings = {"score": framework.score, "train": framework.Policy("p").train, "make": framework.Policy.make}
+        shallow, deep = copy.copy(framework.score), copy.deepcopy(settings)
+        assert (shallow, deep["score"]) == (framework.score, framework.score)
+        assert (copy.copy(settings["train"])(), deep["train"](), deep["make"]().name) == ("p", "p", "made")
+        assert deep["train"].__self__ is not settings["train"].__self__
+        assert len(seen) == 3
     finally:
         patches.undo()
