@@ -64,6 +64,7 @@ class Keeper:
         self._roles: dict[str, str] = {}
         self._looked_at: float | None = None
         self._seat: Held | None = None
+        self._released = False
         self._open = False
         self._ever_open = False
         self._retry_at = 0.0
@@ -96,7 +97,8 @@ class Keeper:
             self._sampler.close()
 
     def release(self) -> None:
-        """Let go of the seat and of the claims: another process may have them."""
+        """Let go of the seat and of the claims: another process may have them. In any thread."""
+        self._released = True
         self.sample = None
         for held in self._held():
             held.release(remove=True)
@@ -194,8 +196,11 @@ class Keeper:
             sample = self._sampler.read()
         except CallFailed as failure:
             self.close()
-            self._away(failure)
+            if not self._released:
+                self._away(failure)
             return
+        if self._released:
+            return  # a call came back after the session had ended without waiting for it
         before, self.sample = self.sample, sample
         if sample.points:
             self._announce()

@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -141,6 +142,7 @@ def driver(builds: Builds) -> Iterator[Driver]:
     fake.set(gpm_min_ms=0)
     _bind(fake._library)
     yield fake
+    until(lambda: "rlotel-gpu" not in [thread.name for thread in threading.enumerate()])
     fake.clear()
     _bind(None)
 
