@@ -9,8 +9,10 @@ can read what goes this way; and `OTEL_RESOURCE_ATTRIBUTES`, which describe the 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import cast
 
 from rlotel.config import SETTINGS, Config, Variable
@@ -20,17 +22,33 @@ RUN_ID = "RLOTEL_RUN_ID"
 ATTEMPT = "RLOTEL_ATTEMPT"
 """In the environment of every process below the one that called `instrument()` first: tells one launch of a run
 from the next, and a launcher from its workers."""
+LAUNCHER = "RLOTEL_LAUNCHER"
+"""Beside it: which process the launcher is, so that it knows itself again in a program it became by `os.execv`."""
 DEFAULTS = "RLOTEL_DEFAULTS"
 
 SPAN_DELAY = "1000"
 """Milliseconds that spans wait in a worker, unless said otherwise: it may be killed at any moment."""
 
-_OURS = frozenset({ENABLED, RUN_ID, ATTEMPT, DEFAULTS})
+_OURS = frozenset({ENABLED, RUN_ID, ATTEMPT, LAUNCHER, DEFAULTS})
 _KEPT = re.compile(r".*HEADERS|RLOTEL_CAPTURE")
 _NAMES = re.compile(
     r"RLOTEL_\w+|OTEL_(EXPORTER_OTLP|BSP|METRIC)_\w+|OTEL_(TRACES|METRICS)_EXPORTER|OTEL_SERVICE_NAME"
 )
 _NOT_TOLD = frozenset({"run_id", "enabled", "headers", "capture"})
+
+
+def launched(environ: Mapping[str, str]) -> bool:
+    """Whether the run was launched by another process than this one."""
+    return ATTEMPT in environ and environ.get(LAUNCHER) != (this_process() or None)
+
+
+def this_process() -> str:
+    """This process, told from every other, and the same whatever program it runs; empty where that is unknown."""
+    try:
+        started = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+    return f"{os.getpid()}-{started}"
 
 
 def variables(config: Config, environ: Mapping[str, str], run_id: str, attempt: str) -> dict[str, str]:

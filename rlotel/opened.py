@@ -20,7 +20,7 @@ from rlotel.config import Config
 from rlotel.delivery import Delivery
 from rlotel.ending import state_of
 from rlotel.errors import Faults, log
-from rlotel.handover import ATTEMPT, RUN_ID
+from rlotel.handover import ATTEMPT, LAUNCHER, RUN_ID
 from rlotel.identity import IDENTITY, Identity, attempt
 from rlotel.ids import Ids
 from rlotel.instruments import Attributes, Instruments
@@ -62,9 +62,10 @@ class Session:
     ) -> None:
         self.config = config
         self.faults = Faults(self._count_fault)
+        launched = handover.launched(environ)
         self.process = Process(
-            launcher=ATTEMPT not in environ and environ.get("RANK", "0") in ("", "0"),
-            attempt=environ.get(ATTEMPT) or secrets.token_hex(4),
+            launcher=not launched and environ.get("RANK", "0") in ("", "0"),
+            attempt=(environ.get(ATTEMPT) if launched else None) or secrets.token_hex(4),
             handover=self._handover,
             flush=lambda seconds: self.flush(seconds, urgent=True),
         )
@@ -169,6 +170,7 @@ class Session:
         if self.process.launcher:
             self.patches.set_item(os.environ, ATTEMPT, self.tracing.attempt)
             self.patches.set_item(os.environ, RUN_ID, self.run_id)
+            self.patches.set_item(os.environ, LAUNCHER, handover.this_process())
             self._stir()
 
     def end(self, state: str | None) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from rlotel.clock import Clock, SystemClock
 from rlotel.config import Config, resolve, sdk_disabled
 from rlotel.errors import SettingError
-from rlotel.handover import ATTEMPT
 from rlotel.handover import environment as settings_of
+from rlotel.handover import launched
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -112,7 +112,7 @@ def open_session(
             _session.hear(config)
             return _session
         # A worker was not asked: what it lacks, it lacks.
-        frameworks = integrations.chosen(config.frameworks, strict=ATTEMPT not in environ)
+        frameworks = integrations.chosen(config.frameworks, strict=not launched(environ))
         for signal in endpoint.SIGNALS:
             endpoint.resolve(signal, config, environ)  # a wrong one is said now, not in the middle of training
         opened = Session(config, environ, clock, factory, close_session, on_fault)

@@ -94,6 +94,21 @@ if __name__ == "__main__":
     assert len(receiver.capture.spans("rl.reward")) == 6
 
 
+def test_a_program_that_replaces_itself_is_still_the_launcher(
+    rlotel: Rlotel, receiver: Receiver, tmp_path: Path
+) -> None:
+    again = """
+import os, sys
+if len(sys.argv) == 1:
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+"""
+    train = script(tmp_path, "train.py", again + LOOP)
+    result = rlotel("run", "--endpoint", receiver.http_endpoint, "--", sys.executable, train)
+    assert (result.returncode, result.stderr) == (0, "")
+    states = receiver.capture.latest("rl.run.status")
+    assert [point.attributes["rl.run.state"] for point in states if point.value] == ["completed"]
+
+
 def test_pythons_in_a_shell_script_are_observed_as_one_run(
     rlotel: Rlotel, receiver: Receiver, tmp_path: Path
 ) -> None:
