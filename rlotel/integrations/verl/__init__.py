@@ -62,7 +62,7 @@ def _watch_trainers(patches: Patches, recorder: Recorder, loops: Loops) -> None:
     patches.watch("verl.utils.tracking:Tracking.__init__", before=loops.settled)
     patches.watch("verl.utils.tracking:Tracking.log", before=loops.logged)
     patches.watch("verl.trainer.ppo.metric_utils:_compute_response_info", after=loops.lengths)
-    patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer.__init__", before=loops.settled)
+    patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer.__init__", before=loops.made)
     patches.watch("verl.trainer.ppo.v1.trainer_base:PPOTrainer._compute_metrics", before=loops.batch)
     for fit in FITS:
         patches.watch(fit, after=loops.over, failed=loops.over, optional=True)

@@ -17,6 +17,7 @@ from rlotel.integrations.models import Models
 from rlotel.integrations.ray import ends
 from rlotel.integrations.verl import values
 from rlotel.integrations.verl.counts import Key, Rows, tell, whole
+from rlotel.integrations.verl.numbering import Numbering
 from rlotel.integrations.verl.setup import Setup
 from rlotel.integrations.verl.tables import NORMAL_ENDS, STEP, TIMERS, TOLD, WAITS_IN, Timer
 from rlotel.patching import Call
@@ -24,7 +25,7 @@ from rlotel.phases import Interval, Loop, Phase
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv.attributes import CheckpointOperation, SampleKind
-from rlotel.words import CHECKPOINT, REWARD, SAMPLE, SYNC, TRAIN
+from rlotel.words import CHECKPOINT, FLOPS, REWARD, SAMPLE, SYNC, TRAIN
 
 NOWHERE = Interval("nowhere", 0.0, 0, ended=True)
 """What a phase is inside of that comes after its iteration's timer and before its log call: no loop."""
@@ -39,6 +40,7 @@ class Loops:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self.models = Models(recorder)
+        self.numbering = Numbering()
         self._setup = Setup({})
         self._loop: Loop | None = None
         self._over: float | None = None
@@ -54,10 +56,15 @@ class Loops:
         self._recorder.loop_is_elsewhere()
 
     def settled(self, call: Call) -> None:
-        """The trainer, or its `Tracking`, is made with the whole configuration: the loop will be here."""
+        """Something is made with the whole configuration that only the trainer's process has."""
         self._configure(call.arguments.get("config"))
         self._recorder.loop_is_here()
         self.models.look_up(self._setup)
+
+    def made(self, call: Call) -> None:
+        """V1's trainer is being made: it restores a checkpoint and moves weights before it has a `Tracking`."""
+        self.numbering.meet(call.instance)
+        self.settled(call)
 
     def _configure(self, config: Mapping[str, Any] | None) -> None:
         if config is not None:  # to 0.8 the launcher does not pass it
@@ -105,10 +112,9 @@ class Loops:
                 self._close(error)
 
     def _begin_step(self, call: Call) -> None:
-        trainer = _caller()
-        number = _iteration(trainer)
-        if self._loop is not None and number is not None and number == self._loop.iteration:
-            self._over = None  # a trainer that goes round again for want of rollouts, as DAPO does
+        number, again = self.numbering.begin(call.args[1])
+        if again and self._loop is not None:
+            self._over = None
         else:
             self._close(None)
             self._loop, self._phases, self._rows = self._recorder.open_loop(number), {}, None
@@ -192,10 +198,12 @@ class Loops:
         values.validation(self._recorder, data)
         if not any(key in data for key in TOLD):
             return
+        self.numbering.logged(data)
         values.training(self._recorder, data)
-        if self._recorder.hardware.peak_flops is None or self.models.policy is None:
-            values.mfu(self._recorder, data)
+        loop = self._loop
         self._close(None)
+        if loop is None or self._recorder.hardware.peak_flops is None or f"{TRAIN}.{FLOPS}" not in loop.counts:
+            values.mfu(self._recorder, data)
 
     def _close(self, error: BaseException | None) -> None:
         loop, over = self._loop, self._over
@@ -236,12 +244,6 @@ def _caller() -> FrameType | None:
 
 def _module(frame: FrameType | None) -> str:
     return "" if frame is None else str(frame.f_globals.get("__name__", ""))
-
-
-def _iteration(trainer: FrameType | None) -> int | None:
-    """The trainer's own number for the iteration that begins, if it has one."""
-    steps = None if trainer is None else getattr(trainer.f_locals.get("self"), "global_steps", None)
-    return steps if isinstance(steps, int) else None
 
 
 def _is_within(interval: Interval | None, name: str) -> bool:

@@ -28,6 +28,7 @@ class Untimed:
 
     def begin_restore(self, call: Call) -> None:
         """A checkpoint is looked for, and restored if there is one."""
+        self._loops.numbering.meet(call.instance)
         call.notes["began"] = self._recorder.now()
 
     def end_restore(self, call: Call) -> None:

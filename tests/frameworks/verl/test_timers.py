@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,18 +103,39 @@ def test_gen_is_a_wait_where_others_make_the_rollouts(
     assert telemetry.value(m.LOOP_IDLE_RATIO) == idle
 
 
+def trainer(steps: int) -> Any:
+    """One of verl's, that is asked whether there is a checkpoint, as at the start of every run."""
+    from verl.trainer.ppo.ray_trainer import RayPPOTrainer
+
+    made = object.__new__(RayPPOTrainer)
+    made.config = SimpleNamespace(trainer=SimpleNamespace(resume_mode="disable"))
+    made._load_checkpoint()
+    made.global_steps = steps
+    return made
+
+
+def iterations(telemetry: Telemetry) -> list[object]:
+    return [loop.attributes["rl.loop.iteration"] for loop in telemetry.spans("rl.loop")]
+
+
 def test_the_trainers_own_number_is_that_of_the_iteration(telemetry: Telemetry) -> None:
-    class Trainer:
-        global_steps = 417
-
-        def fit(self) -> None:
-            with timer("step"):
-                pass
-
-    Trainer().fit()
+    made = trainer(417)
+    with timer("step"):
+        pass
     log(telemetry)
-    (loop,) = telemetry.spans("rl.loop")
-    assert loop.attributes["rl.loop.iteration"] == 417
+    made.global_steps += 1
+    with timer("step"):
+        pass
+    log(telemetry)
+    assert iterations(telemetry) == [417, 418]
+
+
+def test_without_it_iterations_are_counted_and_set_right_by_what_is_logged(telemetry: Telemetry) -> None:
+    for told in (None, None, 40, None):
+        with timer("step"):
+            pass
+        log(telemetry, **({} if told is None else {"training/global_step": told}))
+    assert iterations(telemetry) == [1, 2, 3, 41]
 
 
 def test_nested_transfers_of_weights_count_once(telemetry: Telemetry) -> None:
@@ -133,23 +154,19 @@ def test_a_name_with_verls_prefix_in_it_is_the_transfer_all_the_same(telemetry: 
     assert telemetry.value(m.SYNC_DURATION) == 2
 
 
-def test_rounds_for_want_of_rollouts_are_one_iteration(telemetry: Telemetry) -> None:
-    class Dapo:
-        global_steps = 7
-
-        def fit(self, raw: dict[str, float]) -> None:
-            with timer("step", raw):
-                spend(telemetry, 3, "gen")
-
-    trainer, raw = Dapo(), dict[str, float]()
-    trainer.fit(raw)
-    telemetry.clock.advance(1)
-    trainer.fit(raw)
+@pytest.mark.parametrize("known", [True, False])
+def test_rounds_for_want_of_rollouts_are_one_iteration(telemetry: Telemetry, known: bool) -> None:
+    """DAPO."""
+    made, raw = trainer(7) if known else None, dict[str, float]()
+    for _ in range(2):
+        with timer("step", raw):
+            spend(telemetry, 3, "gen")
+        telemetry.clock.advance(1)
     log(telemetry)
     assert telemetry.value(m.LOOP_DURATION) == 7
     assert telemetry.value(m.SAMPLE_DURATION) == 6
     assert telemetry.value(m.RESTARTS, **{"rl.restart.reason": "unknown"}) == 0
-    assert len(telemetry.spans("rl.loop")) == 1
+    assert iterations(telemetry) == [7 if made is not None else 1]
 
 
 def test_iterations_that_are_logged_together_are_closed_one_by_one(telemetry: Telemetry) -> None:
