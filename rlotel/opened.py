@@ -95,7 +95,8 @@ class Session:
         self._providers: Providers | None = None
         self._started = False
         self._child = False
-        self._loops = False
+        self._loop_begun = False
+        self._loop_reported = False
         self._gpus: GpuCollector | None = None
         if config.gpu:
             given = config.run_id is not None or self.process.launcher
@@ -200,10 +201,11 @@ class Session:
 
     def _loop_begins(self) -> None:
         self.process.loop = "here"
-        if not self._loops:
+        if not self._loop_begun:
             self._stir()
             self._freeze(loop=True)
             self._loop_zeros()
+            self._loop_begun = True
             if self._gpus is not None:
                 self._gpus.loop_began()
 
@@ -239,8 +241,8 @@ class Session:
 
     def _loop_zeros(self) -> None:
         """This process reports the loop's metrics: it launched the run, or has a loop, be it after a while."""
-        if not self._loops:
-            self._loops = True
+        if not self._loop_reported:
+            self._loop_reported = True
             self.instruments.start_at_zero("loop")
             self.recorder.ages.progress()
 
@@ -264,7 +266,7 @@ class Session:
         self.process.forked()
         self._started = False
         self._child = True
-        self._loops = False
+        self._loop_begun = self._loop_reported = False
         self._providers = None
         self._freezing = threading.RLock()
         self.instruments.reset()

@@ -69,6 +69,13 @@ def test_a_process_alone_with_its_gpu_needs_no_setting(opened: Open) -> None:
     assert telemetry.session.recorder.hardware == Hardware(1, 989.4e12)
 
 
+def test_a_loop_that_begins_long_after_the_session_has_mfu_as_well(opened: Open) -> None:
+    telemetry = opened({"CUDA_VISIBLE_DEVICES": "3"})
+    telemetry.session.flush(0)  # settles the identity, as does a while without a loop
+    settle(telemetry)
+    assert telemetry.session.recorder.hardware == Hardware(1, 989.4e12)
+
+
 def test_the_gpus_a_process_was_given_are_the_runs(opened: Open) -> None:
     telemetry = opened({"CUDA_VISIBLE_DEVICES": "3,4"})
     settle(telemetry)
