@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import click
 from rlotel.cli import applying, rendering
 from rlotel.render import alert, dashboard, files, lint, spelling
 from rlotel.render.cloud_dashboard import NAME_LABEL
+from rlotel.render.lines import lines
+from rlotel.render.query import Scope
 
 if TYPE_CHECKING:
     from rlotel.gcp import Service
@@ -77,3 +80,40 @@ def apply(
     applying.run(
         service, made, lambda one: str(one["labels"][NAME_LABEL]), project, dry_run=dry_run, diff=diff, yes=yes
     )
+
+
+@dashboards.command()
+@rendering.choices
+@click.argument("name", metavar="DASHBOARD")
+@click.option("--prometheus", "url", required=True, metavar="URL", help="The Prometheus that has the values.")
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), default=6.0, show_default=True)
+@click.option("--end", type=float, help="Until when, in seconds since 1970; by default now.")
+@click.option(
+    "--spelling",
+    "spelled",
+    type=click.Choice(list(spelling.ALL)),
+    default=spelling.PROMETHEUS.name,
+    show_default=True,
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="A .png or .svg file.")
+def preview(
+    chosen: rendering.Chosen, name: str, url: str, hours: float, end: float | None, spelled: str, out: Path
+) -> None:
+    """Draw a dashboard as a picture, with the values of a Prometheus."""
+    try:
+        from rlotel.render.preview import Source, draw
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"{error.name} is not installed: pip install 'rlotel[preview]'") from error
+    known = {one.name: one for one in dashboard.load_all(chosen.sources)}
+    if name not in known:
+        raise click.UsageError(f"no dashboard {name}; there are {', '.join(known)}")
+    shown = known[name]
+    options = chosen.options
+    until = time.time() if end is None else end
+    drawn = lines(shown, alert.load_all(values=chosen.thresholds), options.windows)
+    scope = Scope(spelling.ALL[spelled], options.windows.window_s, options.matchers)
+    try:
+        draw(shown, drawn, scope, Source(url, until - hours * 3600, until), out)
+    except OSError as error:
+        raise click.ClickException(f"{url} does not answer, or {out} cannot be written: {error}") from error
+    click.echo(f"wrote {out}")

@@ -123,13 +123,16 @@ def _section(entry: dict[str, Any], path: str) -> Section:
 
 def _panel(entry: dict[str, Any], section: str) -> Panel:
     where = f"{section}: {entry.get('title', 'a panel without title')}"
-    source.refuse_unknown(entry, KEYS | {"title", "draw", "series"}, where)
+    source.refuse_unknown(entry, KEYS | {"title", "draw", "series", "runs"}, where)
     draw = entry.get("draw", "line")
     if draw not in DRAWN:
         raise SourceError(f"{where}: draw: {draw!r} is not one of {', '.join(DRAWN)}")
     common = {key: value for key, value in entry.items() if key in KEYS}
+    runs = entry.get("runs", "together" if draw == "number" else "apart")
+    if runs not in ("together", "apart"):
+        raise SourceError(f"{where}: runs: {runs!r} is not one of together, apart")
     series = tuple(
-        _run_of(single, draw)
+        _apart(single) if runs == "apart" else single
         for part in entry.get("series", [{}])
         for single in _series({**common, **part}, where)
     )
@@ -155,9 +158,9 @@ def _series(entry: dict[str, Any], where: str) -> list[Series]:
     ]
 
 
-def _run_of(series: Series, draw: str) -> Series:
-    """Lines of different runs are never added up: a chart's series are by run, unless they are about machines."""
+def _apart(series: Series) -> Series:
+    """Lines of different runs are not added up unless that is asked for; series about machines know no run."""
     chosen = series.selection
-    if draw == "number" or isinstance(chosen.metric, Neighbour) or RUN in chosen.by:
+    if isinstance(chosen.metric, Neighbour) or RUN in chosen.by:
         return series
     return replace(series, selection=replace(chosen, by=(RUN, *chosen.by)))

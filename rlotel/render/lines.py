@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rlotel.render.dashboard import Dashboard, Panel
     from rlotel.render.windows import Windows
 
-_DIRECTIONS = {"above": "ABOVE", "at_least": "ABOVE", "below": "BELOW"}
+_DIRECTIONS = {"above": "ABOVE", "below": "BELOW"}
 _LEVELS = {"last", "highest", "lowest", "mean", "age"}
 """Statistics that show one quantity in different ways: a threshold on one is a line in a panel of another."""
 
@@ -50,6 +50,7 @@ def _shown(panel: Panel, condition: Condition) -> bool:
     for series in panel.series:
         chosen = series.selection
         same = chosen.statistic == asked.statistic or {chosen.statistic, asked.statistic} <= _LEVELS
-        if (chosen.metric, chosen.of, chosen.where) == (asked.metric, asked.of, asked.where) and same:
-            return not condition.lasting
+        told_apart = all(label in chosen.by for label, _, _ in asked.where)
+        if (chosen.metric, chosen.of) == (asked.metric, asked.of) and same:
+            return not condition.lasting and (chosen.where == asked.where or (told_apart and not chosen.where))
     return False

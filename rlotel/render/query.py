@@ -78,6 +78,7 @@ class _Query:
             return f"histogram_quantile({_QUANTILES[statistic]}, {buckets})"
         return {
             "rate": self._rate,
+            "worst_rate": self._worst_rate,
             "increase": self._increase,
             "mean": self._mean,
             "peak": self._peak,
@@ -91,6 +92,9 @@ class _Query:
 
     def _rate(self) -> str:
         return self._sum(self._moved(self._metric, "rate"), *self._selection.by)
+
+    def _worst_rate(self) -> str:
+        return self._across("max", self._moved(self._metric, "rate"))
 
     def _increase(self) -> str:
         part = "count" if self._metric.instrument == "histogram" else ""

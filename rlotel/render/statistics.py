@@ -31,6 +31,7 @@ STATISTICS = {
     "state": Statistic(_LEVELS, "", "the series whose value is 1, where one series a state says which it is"),
     "age": Statistic(_LEVELS, "", "seconds that grow until something happens; of several series the highest"),
     "rate": Statistic(("counter",), "per second", "increase a second, over the window"),
+    "worst_rate": Statistic(("counter",), "per second, highest", "the same; of several series the highest"),
     "increase": Statistic(
         ("counter", "histogram"), "in {window}", "increase over the window; of a histogram, events"
     ),
@@ -59,7 +60,7 @@ def unit(statistic: str, metric: Metric, of: Metric | None) -> Unit:
         return units.SHARE
     if statistic == "ratio" and of is not None:
         return units.SHARE if metric.unit == of.unit else units.of("")
-    if statistic == "rate":
+    if statistic in ("rate", "worst_rate"):
         return units.of("s/s" if metric.unit == "s" else f"{metric.unit or '1'}/s")
     if statistic == "increase" and metric.instrument == "histogram":
         return units.of("1")
@@ -68,6 +69,6 @@ def unit(statistic: str, metric: Metric, of: Metric | None) -> Unit:
 
 def suffix(statistic: str, metric: Metric, window_s: float) -> str:
     """What a title says about a statistic, if anything."""
-    if statistic == "rate" and metric.unit == "s":
-        return "share of the time"
+    if statistic in ("rate", "worst_rate") and metric.unit == "s":
+        return "share of the time" + (", highest" if statistic == "worst_rate" else "")
     return STATISTICS[statistic].suffix.format(window=windows.words(window_s))

@@ -21,7 +21,8 @@ STRETCH = 600
 """An iteration takes about a second in the demo, half of one in the two processes, and minutes in real runs."""
 
 
-def _program(*arguments: str, **environ: str) -> None:
+def program(*arguments: str, **environ: str) -> None:
+    """Runs Python with these arguments in a plain environment; it must end well."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("OTEL_", "RLOTEL_"))}
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -41,7 +42,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     folder = tmp_path_factory.mktemp("demo")
     mishaps = ["--nan-at", "4", "--stall-at", "6", "--fail-at", "9", "--restart"]
     sizes = ["--iterations", "12", "--gpus", "2", "--peak-flops", "1e11"]
-    _program(
+    program(
         "-c",
         "from rlotel.cli import main; main()",
         "demo",
@@ -61,7 +62,7 @@ def two_processes(tmp_path_factory: pytest.TempPathFactory, builds: Builds) -> I
     """A launcher and a worker on a node with eight GPUs."""
     tool("prometheus")
     folder = tmp_path_factory.mktemp("two-processes")
-    _program(
+    program(
         str(ROOT / "tests/render/two_processes.py"),
         LD_LIBRARY_PATH=str(builds.new),
         RLOTEL_CAPTURE=str(folder / "capture.jsonl"),

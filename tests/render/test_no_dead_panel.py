@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from rlotel.cli import main
 from rlotel.render import alert, dashboard, query, spelling
 from rlotel.render.dashboard import Dashboard
 from rlotel.render.neighbours import Neighbour
@@ -62,3 +66,31 @@ def test_what_goes_wrong_in_the_demo_fires_and_its_normal_end_does_not(demo: Sto
 
 def test_an_xid_of_a_gpu_fires(two_processes: Store) -> None:
     assert [fired & {"RLGPUXid", "RLGPULost"} for fired in _fired(two_processes, {}).values()] == [{"RLGPUXid"}]
+
+
+def test_a_dashboard_is_drawn_with_the_values_of_a_prometheus(demo: Store, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "overview.svg"
+    hours = str((demo.end - demo.start) / 3600)
+    command = [
+        "dashboards",
+        "preview",
+        "overview",
+        "--prometheus",
+        demo.url,
+        "--hours",
+        hours,
+        "--end",
+        str(demo.end),
+    ]
+    done = CliRunner().invoke(main, [*command, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert out.read_text().count("<path") > len(dashboard.load_all()[0].panels)
+
+
+def test_a_prometheus_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    command = ["dashboards", "preview", "overview", "--prometheus", "http://127.0.0.1:1"]
+    done = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "x.png")])
+    assert done.exit_code == 1
+    assert "http://127.0.0.1:1 does not answer" in done.output
