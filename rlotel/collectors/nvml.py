@@ -7,12 +7,15 @@ binding lacks), and its errors cannot be hashed or compared; none of them leaves
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import os
+import sys
 import threading
 from enum import Enum
 from typing import Any
 
+LIBRARY, BINDING = "libnvidia-ml.so.1", "pynvml"
 FORK_WAIT = 0.05
 """Seconds that a fork waits for a call that is under way: a child forked in the middle of one would inherit locked
 locks of the driver's library."""
@@ -37,7 +40,7 @@ _LOST = {15, 16, 28}
 """GPU is lost, reset required, GPU not found."""
 _DOWN = {1, 9, 12, 18}
 """Uninitialized, driver not loaded, library not found, driver and library of different versions."""
-UNINITIALIZED, NOT_SUPPORTED, TIMEOUT, FUNCTION_NOT_FOUND = 1, 3, 10, 13
+UNINITIALIZED, NOT_SUPPORTED, TIMEOUT, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND = 1, 3, 10, 12, 13
 
 
 class CallFailed(Exception):
@@ -73,6 +76,15 @@ def _meaning(code: int | None) -> Meaning:
     return Meaning.DOWN if code in _DOWN else Meaning.FAILED
 
 
+def _need_driver() -> None:
+    """Look for the driver's library before the binding is imported, which takes long."""
+    if BINDING not in sys.modules:
+        try:
+            ctypes.CDLL(LIBRARY)
+        except OSError as error:
+            raise CallFailed("no NVIDIA driver", "NVMLError_LibraryNotFound", LIBRARY_NOT_FOUND, str(error)) from None
+
+
 class Nvml:
     """The library, from `open` to `close`. Reads only: it never makes a CUDA context and never resets anything."""
 
@@ -88,9 +100,10 @@ class Nvml:
             CallFailed: there is no driver, or it does not answer.
         """
         if self._module is None:
-            module = importlib.import_module("pynvml")
+            _need_driver()
+            module = importlib.import_module(BINDING)
             if not hasattr(module, "nvmlInit"):
-                raise ModuleNotFoundError("another package is in the place of nvidia-ml-py", name="pynvml")
+                raise ModuleNotFoundError("another package is in the place of nvidia-ml-py", name=BINDING)
             self._module = module
         self.call("nvmlInit")
         self._initialized = True

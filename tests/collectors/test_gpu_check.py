@@ -36,7 +36,7 @@ def smi(folder: Path, power: str) -> str:
 def test_without_a_gpu_it_is_skipped() -> None:
     done = check()
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("skipped, there is no GPU to check on: nvmlInit")
+    assert done.stdout.startswith("skipped, there is no GPU to check on: no NVIDIA driver")
 
 
 @pytest.mark.parametrize(("power", "code"), [("96.10", 0), ("[N/A]", 1), ("600.00", 1)])
