@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from rlotel import autostart
+from rlotel.handover import ENABLED
 
-if os.environ.get(autostart.SWITCH, "").strip():
+if os.environ.get(ENABLED, "").strip():
     autostart.start()

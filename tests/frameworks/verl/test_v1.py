@@ -91,6 +91,7 @@ def test_only_the_owner_of_a_metric_reports_it(v1: Run) -> None:
     status = v1.capture.latest("rl.run.status", **{"rl.run.state": "completed"})
     assert [point.value for point in status] == [1.0]
     assert {point.resource["service.instance.id"] for point in status} != {trainer}
+    assert {point.attributes["rl.system"] for point in v1.capture.points("rl.run.status")} == {"verl"}
 
 
 def test_every_process_belongs_to_the_same_run(v1: Run) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import transformers
 from hydra import compose, initialize_config_module
+from model import MODEL, TOKENIZER, VOCABULARY  # type: ignore[import-not-found]
 
 if not hasattr(transformers, "AutoModelForVision2Seq"):  # its name before 5, which verl 0.6 and 0.7.0 import
     transformers.AutoModelForVision2Seq = transformers.AutoModelForImageTextToText
@@ -16,24 +17,6 @@ if not hasattr(transformers, "AutoModelForVision2Seq"):  # its name before 5, wh
 OUT = Path(os.environ["RUN_FOLDER"])
 PROMPT, RESPONSE = 8, 16
 PROMPTS, REPEATS = 4, 2
-MODEL = {
-    "model_type": "qwen2",
-    "architectures": ["Qwen2ForCausalLM"],
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "vocab_size": 128,
-    "tie_word_embeddings": False,
-}
-
-TOKENIZER = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "eos_token": "<end>"}
-VOCABULARY = {
-    "version": "1.0",
-    "added_tokens": [],
-    "model": {"type": "WordLevel", "vocab": {"<pad>": 0, "<end>": 1, "<unk>": 2}, "unk_token": "<unk>"},
-}
 
 
 def model_folder() -> str:
