@@ -10,7 +10,7 @@ import dataclasses
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from rlotel.errors import SettingError
 
@@ -31,10 +31,13 @@ def truth(value: str | bool) -> bool:
     raise ValueError("use true or false")
 
 
+SDK_DISABLED = "OTEL_SDK_DISABLED"
+
+
 def sdk_disabled(environ: Mapping[str, str]) -> bool:
-    """Whether `OTEL_SDK_DISABLED` turns OpenTelemetry off; what is not understood does not, as it says there."""
+    """Whether `OTEL_SDK_DISABLED` turns OpenTelemetry off; as OpenTelemetry has it, only a clear yes does."""
     try:
-        return truth(environ.get("OTEL_SDK_DISABLED", ""))
+        return truth(environ.get(SDK_DISABLED, ""))
     except ValueError:
         return False
 
@@ -189,8 +192,18 @@ class Config:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Setting to where it came from: `argument` or the variable's name. Absent means default."""
 
+    def named(self, setting: str) -> str:
+        """How an error names a setting: by the variable it came from, or by its own name."""
+        source = self.sources.get(setting, "argument")
+        return setting if source == "argument" else source
+
 
 SETTINGS = tuple(item for item in dataclasses.fields(Config) if "help" in item.metadata)
+
+
+def variable_of(setting: dataclasses.Field[Any]) -> str:
+    """The name of the variable that a setting is read from; of several the one that wins."""
+    return str(setting.metadata["variables"][0].name)
 
 
 def resolve(arguments: Mapping[str, object], environ: Mapping[str, str]) -> Config:
@@ -221,7 +234,7 @@ def _find(
     parse = setting.metadata["parse"]
     if argument is not None:
         return _parsed(setting.name, argument, parse), "argument"
-    for variable in cast("tuple[Variable, ...]", setting.metadata["variables"]):
+    for variable in setting.metadata["variables"]:
         if text := environ.get(variable.name, "").strip():
             return _parsed(variable.name, text, variable.parse or parse), variable.name
     return None

@@ -121,6 +121,15 @@ def resolve(signal: Signal, config: Config, environ: Mapping[str, str]) -> Desti
     )
 
 
+def resolve_all(config: Config, environ: Mapping[str, str]) -> tuple[Destination, ...]:
+    """Settle where each signal goes.
+
+    Raises:
+        SettingError: a value cannot be used; the message names the variable.
+    """
+    return tuple(resolve(signal, config, environ) for signal in SIGNALS)
+
+
 def _exporter(signal: Signal, environ: Mapping[str, str]) -> tuple[Kind, str | None, str]:
     variable = f"OTEL_{signal.upper()}_EXPORTER"
     names = [name.strip().lower() for name in environ.get(variable, "").split(",") if name.strip()]
@@ -138,8 +147,7 @@ def _exporter(signal: Signal, environ: Mapping[str, str]) -> tuple[Kind, str | N
 def _address(config: Config, variables: OtlpVariables) -> _Address | None:
     if config.endpoint:
         source = config.sources.get("endpoint", "argument")
-        setting = "endpoint" if source == "argument" else source
-        return _parse(setting, source, config.endpoint.strip(), for_one_signal=False)
+        return _parse(config.named("endpoint"), source, config.endpoint.strip(), for_one_signal=False)
     found = variables.find("ENDPOINT")
     if found is None:
         return None
@@ -181,8 +189,7 @@ def _check_host(setting: str, text: str, parts: SplitResult, port: int | None) -
 
 def _protocol(config: Config, variables: OtlpVariables, address: _Address, of_exporter: str | None) -> Protocol:
     if config.protocol:
-        source = config.sources.get("protocol", "argument")
-        setting, protocol = ("protocol" if source == "argument" else source), str(config.protocol)
+        setting, protocol = config.named("protocol"), str(config.protocol)
     elif found := variables.find("PROTOCOL"):
         setting, protocol = found[0], found[1].lower()
     else:

@@ -13,9 +13,8 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
-from rlotel.config import SETTINGS, Config, Variable
+from rlotel.config import SETTINGS, Config, variable_of
 
 ENABLED = "RLOTEL_ENABLED"
 RUN_ID = "RLOTEL_RUN_ID"
@@ -74,8 +73,7 @@ def _arguments(config: Config) -> dict[str, str]:
     for setting in SETTINGS:
         if config.sources.get(setting.name) == "argument" and setting.name not in _NOT_TOLD:
             value = getattr(config, setting.name)
-            variable = cast("tuple[Variable, ...]", setting.metadata["variables"])[0].name
-            told[variable] = ",".join(value) if isinstance(value, tuple) else str(value)
+            told[variable_of(setting)] = ",".join(value) if isinstance(value, tuple) else str(value)
     return told
 
 

@@ -108,9 +108,7 @@ class OtlpVariables:
             SettingError: one of them cannot be sent. Values are never shown: they may be secrets.
         """
         if config.headers is not None:
-            source = config.sources.get("headers", "argument")
-            setting = "headers" if source == "argument" else source
-            pairs = dict(config.headers)
+            setting, pairs = config.named("headers"), dict(config.headers)
         elif found := self.find("HEADERS"):
             setting, text = found
             pairs = _pairs(setting, text)

@@ -155,7 +155,7 @@ def build(config: Config, resource: Resource, delivery: Delivery, environ: Mappi
     Raises:
         SettingError: where to send to cannot be understood. Nothing was started then.
     """
-    destinations = tuple(endpoint.resolve(signal, config, environ) for signal in endpoint.SIGNALS)
+    destinations = endpoint.resolve_all(config, environ)
     for note in dict.fromkeys(filter(None, (destination.note for destination in destinations))):
         log.warning("rlotel: %s", note)
     transports = _transports(destinations, config, resource)

@@ -113,8 +113,7 @@ def open_session(
             return _session
         # A worker was not asked: what it lacks, it lacks.
         frameworks = integrations.chosen(config.frameworks, strict=not launched(environ))
-        for signal in endpoint.SIGNALS:
-            endpoint.resolve(signal, config, environ)  # a wrong one is said now, not in the middle of training
+        endpoint.resolve_all(config, environ)  # a wrong one is said now, not in the middle of training
         opened = Session(config, environ, clock, factory, close_session, on_fault)
         if not config.enabled or sdk_disabled(environ):
             return opened

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlotel.handover import ATTEMPT
+from rlotel.handover import ATTEMPT, ENABLED
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -24,7 +24,6 @@ _COMMANDS = frozenset({"rlotel", "ray"})
 _RAY_MODULE = re.compile(r"[/\\]ray[/\\](_private|autoscaler|dashboard|scripts)[/\\]")
 
 FOLDER = str(Path(__file__).resolve().parent)
-SWITCH = "RLOTEL_ENABLED"
 PTH = "zz-rlotel.pth"
 """The last in the alphabet: what other packages put onto the path is there when it runs."""
 
@@ -34,7 +33,7 @@ def switched_on(environ: Mapping[str, str]) -> dict[str, str]:
     path = environ.get("PYTHONPATH", "")
     if path.split(os.pathsep)[0] != FOLDER:
         path = f"{FOLDER}{os.pathsep}{path}" if path else FOLDER
-    return {**environ, SWITCH: "true", "PYTHONPATH": path}
+    return {**environ, ENABLED: "true", "PYTHONPATH": path}
 
 
 def start(tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None) -> None:

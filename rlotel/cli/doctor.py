@@ -13,6 +13,7 @@ import click
 
 from rlotel.cli.options import named_as_given, settled, with_settings
 from rlotel.errors import SettingError
+from rlotel.semconv import attributes as attr
 
 if TYPE_CHECKING:
     from rlotel.doctor import Report
@@ -103,7 +104,7 @@ def _frameworks(report: Report) -> Iterator[str]:
 
 def _identity(report: Report) -> Iterator[str]:
     for name, value in report.identity.items():
-        is_random = name == "rl.run.id" and report.run_id_is_random
+        is_random = name == attr.RUN_ID.name and report.run_id_is_random
         yield f"{name}={value}" + (" (random, another one at every start: set RLOTEL_RUN_ID)" if is_random else "")
 
 

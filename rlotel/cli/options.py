@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import click
 
-from rlotel.config import SETTINGS, Config, Variable, resolve
+from rlotel.config import SETTINGS, Config, resolve, variable_of
 from rlotel.errors import SettingError
+
+_VARIABLES = {setting.name: variable_of(setting) for setting in SETTINGS}
 
 
 def with_settings(command: click.Command) -> click.Command:
@@ -28,7 +30,7 @@ def settled(options: Mapping[str, str | None], environ: Mapping[str, str]) -> tu
     Raises:
         SettingError: a setting cannot be used.
     """
-    given = {_variable(name): text for name, text in options.items() if text is not None}
+    given = {_VARIABLES[name]: text for name, text in options.items() if text is not None}
     changed = {**environ, **given}
     return resolve({}, changed), changed
 
@@ -36,13 +38,13 @@ def settled(options: Mapping[str, str | None], environ: Mapping[str, str]) -> tu
 def named_as_given(error: SettingError, options: Mapping[str, str | None]) -> SettingError:
     """The error as the user of a command knows the setting: by its option, if it was given so."""
     for name, text in options.items():
-        if text is not None and error.setting in {name, _variable(name)}:
+        if text is not None and error.setting in {name, _VARIABLES[name]}:
             return SettingError(_flag(name), str(error).partition(": ")[2])
     return error
 
 
 def _option(setting: dataclasses.Field[Any]) -> click.Option:
-    notes = [_variable(setting.name)]
+    notes = [_VARIABLES[setting.name]]
     if setting.default is not None:
         notes.insert(0, f"default: {str(setting.default).lower()}")
     return click.Option(
@@ -54,8 +56,3 @@ def _option(setting: dataclasses.Field[Any]) -> click.Option:
 
 def _flag(setting: str) -> str:
     return "--" + setting.replace("_", "-")
-
-
-def _variable(setting: str) -> str:
-    metadata = next(item.metadata for item in SETTINGS if item.name == setting)
-    return cast("tuple[Variable, ...]", metadata["variables"])[0].name

@@ -11,10 +11,9 @@ import click
 
 from rlotel import autostart, integrations
 from rlotel.cli.options import named_as_given, settled, with_settings
-from rlotel.config import Config
-from rlotel.endpoint import SIGNALS
-from rlotel.endpoint import resolve as resolve_endpoint
+from rlotel.endpoint import resolve_all as resolve_endpoints
 from rlotel.errors import SettingError
+from rlotel.handover import RUN_ID
 from rlotel.identity import Identity
 
 NOT_FOUND = 127
@@ -55,11 +54,10 @@ def environment(options: Mapping[str, str | None], environ: Mapping[str, str]) -
         SettingError: a setting cannot be used; the message names its variable.
     """
     config, changed = settled(options, environ)
-    for signal in SIGNALS:
-        resolve_endpoint(signal, config, changed)
-    _check_names(config)
+    resolve_endpoints(config, changed)
+    integrations.chosen(config.frameworks, strict=False)  # what is installed only the command's own Python knows
     # One id for all that the command starts, also where it is a shell script.
-    changed["RLOTEL_RUN_ID"] = Identity(config, changed).run_id
+    changed[RUN_ID] = Identity(config, changed).run_id
     return autostart.switched_on(changed) if config.enabled else changed
 
 
@@ -75,14 +73,6 @@ def execute(command: tuple[str, ...], environ: Mapping[str, str]) -> NoReturn:
         _refuse(NOT_EXECUTABLE, f"{command[0]!r} may not be executed{_hint(command[0])}")
     except (OSError, ValueError) as error:
         _refuse(NOT_EXECUTABLE, f"{command[0]!r} cannot be executed: {error}{_hint(command[0])}")
-
-
-def _check_names(config: Config) -> None:
-    # Whether a framework is installed only the command's own Python knows.
-    for name in config.frameworks if config.frameworks != "auto" else ():
-        if name not in integrations.KNOWN:
-            known = ", ".join(integrations.KNOWN)
-            raise SettingError("frameworks", f"there is no integration named {name!r}; there are {known}")
 
 
 def _hint(command: str) -> str:

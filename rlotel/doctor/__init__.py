@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rlotel import integrations, resource
-from rlotel.config import Config, truth
+from rlotel.config import SDK_DISABLED, Config, sdk_disabled
 from rlotel.doctor import advice
 from rlotel.doctor.inventory import Framework, Gpu, frameworks, gpu, versions
 from rlotel.doctor.message import Plain
 from rlotel.doctor.trial import Trial, attempt
-from rlotel.endpoint import SIGNALS, Destination
-from rlotel.endpoint import resolve as resolve_endpoint
+from rlotel.endpoint import Destination
+from rlotel.endpoint import resolve_all as resolve_endpoints
 from rlotel.identity import Identity
+from rlotel.semconv import attributes as attr
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def examine(config: Config, environ: Mapping[str, str], progress: Callable[[str]
         SettingError: a setting cannot be used.
     """
     chosen = integrations.chosen(config.frameworks)
-    destinations = tuple(resolve_endpoint(signal, config, environ) for signal in SIGNALS)
+    destinations = resolve_endpoints(config, environ)
     off = switched_off(config, environ)
     facts = resource.Facts(config, environ)
     facts.start()
@@ -72,7 +73,7 @@ def examine(config: Config, environ: Mapping[str, str], progress: Callable[[str]
         versions(),
         found_frameworks,
         identity,
-        Identity(config, environ).run_id != identity["rl.run.id"],
+        Identity(config, environ).run_id != identity[attr.RUN_ID.name],
         sent,
         destinations,
         off,
@@ -85,6 +86,5 @@ def examine(config: Config, environ: Mapping[str, str], progress: Callable[[str]
 def switched_off(config: Config, environ: Mapping[str, str]) -> str:
     """The variable that switches all telemetry off; empty if it is on."""
     if not config.enabled:
-        return config.sources.get("enabled", "enabled")
-    variable = "OTEL_SDK_DISABLED"
-    return variable if truth(environ.get(variable, "").strip() or "false") else ""
+        return config.named("enabled")
+    return SDK_DISABLED if sdk_disabled(environ) else ""

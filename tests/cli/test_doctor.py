@@ -231,6 +231,12 @@ def test_switched_off_nothing_is_sent_and_the_variable_is_named(
     assert receiver.requests == []
 
 
+def test_what_does_not_clearly_switch_opentelemetry_off_does_not(rlotel: Rlotel) -> None:
+    code, report = examined(rlotel, OTEL_SDK_DISABLED="perhaps")
+    assert (code, report["off"]) == (0, "")
+    assert report["trials"] != []
+
+
 @pytest.mark.parametrize(
     ("arguments", "environ", "setting"),
     [

@@ -13,7 +13,7 @@ Rlotel = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_the_help_lists_every_command_in_a_line_of_its_own(rlotel: Rlotel) -> None:
-    result = rlotel("--help")
+    result = rlotel("--help", COLUMNS="100")  # where it is narrower, a long line goes on in the next
     assert (result.returncode, result.stderr) == (0, "")
     listed = result.stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
     assert [line.split()[0] for line in listed] == list(COMMANDS)
