@@ -14,13 +14,15 @@ from collections import deque
 from multiprocessing import util as multiprocessing_util
 from typing import TYPE_CHECKING
 
-from rlotel.ending import COMPLETED, PREEMPTED, Ending
+from rlotel.ending import Ending
 from rlotel.preemption import END, STIR, STOP, TASK, TOLD, Inbox, Preemption, hold_back, let_through
+from rlotel.semconv.attributes import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlotel.errors import Faults
+    from rlotel.patching import Patches
 
 EXIT_SECONDS = 4.5
 """What the last export may take as the interpreter exits."""
@@ -44,16 +46,18 @@ class Lifetime:
         on_fork_child: everything must be forgotten, because this is a forked child now. Called in it, in the
             thread that forked.
         freeze: called `freeze_after` seconds from the start, and from each `stir`.
+        patches: by them `sys.exit` is watched, and left alone again once they are undone.
         faults: where errors of these are reported.
     """
 
     def __init__(
         self,
-        finish: Callable[[str, float], None],
+        finish: Callable[[RunState, float], None],
         preempted: Callable[[float], None],
         on_fork_child: Callable[[], None],
         freeze: Callable[[], None],
         freeze_after: float,
+        patches: Patches,
         faults: Faults,
     ) -> None:
         self._finish = finish
@@ -61,6 +65,7 @@ class Lifetime:
         self._on_fork_child = on_fork_child
         self._freeze = freeze
         self._freeze_after = freeze_after
+        self._patches = patches
         self._faults = faults
         self._ending = Ending()
         self._thread: threading.Thread | None = None
@@ -80,7 +85,7 @@ class Lifetime:
         if multiprocessing.parent_process() is not None:
             self._in_multiprocessing_child()
         atexit.register(self._at_exit)
-        self._ending.start()
+        self._ending.start(self._patches)
         self.stir()
 
     def stir(self) -> None:
@@ -101,10 +106,9 @@ class Lifetime:
             self._inbox.put(TASK)
 
     def stop(self) -> None:
-        """Undo all of it, without calling `finish`. Handlers that others have replaced since stay theirs."""
+        """Undo it, without calling `finish`. Handlers that others have replaced since stay theirs."""
         _living.discard(self)
         atexit.unregister(self._at_exit)
-        self._ending.stop()
         if self._preemption is not None:
             self._preemption.remove()
         if self._inbox is not None and self._thread is not None:
@@ -118,7 +122,7 @@ class Lifetime:
         self._pid = os.getpid()
         self._thread = self._inbox = self._preemption = None
         self._tasks: deque[Callable[[], None]] = deque()
-        self._state = COMPLETED
+        self._state = RunState.COMPLETED
         self._over = threading.Event()
         self._finished = False
         self._preempted = False
@@ -154,13 +158,13 @@ class Lifetime:
             return
         self._preempted = True
         if preemption.default:
-            self._end(PREEMPTED, SIGTERM_SECONDS)
+            self._end(RunState.PREEMPTED, SIGTERM_SECONDS)
         else:
             with self._faults.contain("preempted"):
                 self._told_preempted(SIGTERM_SECONDS)
         preemption.pass_on()
 
-    def _end(self, state: str, seconds: float) -> None:
+    def _end(self, state: RunState, seconds: float) -> None:
         if not self._finished:
             self._finished = True
             with self._faults.contain("finish"):
@@ -171,7 +175,7 @@ class Lifetime:
     def _at_exit(self) -> None:
         if self._thread is None or self._inbox is None or os.getpid() != self._pid or self._over.is_set():
             return
-        self._state = PREEMPTED if self._preempted else self._ending.state()
+        self._state = RunState.PREEMPTED if self._preempted else self._ending.state()
         self._inbox.put(END)
         self._over.wait(EXIT_LIMIT)
 

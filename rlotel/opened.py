@@ -31,6 +31,7 @@ from rlotel.providers import Providers
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
+from rlotel.semconv.attributes import RunState
 from rlotel.tracing import Tracing
 from rlotel.version import __version__
 
@@ -57,7 +58,7 @@ class Session:
         environ: Mapping[str, str],
         clock: Clock,
         factory: Factory,
-        close: Callable[[Session, str | None], None],
+        close: Callable[[Session, RunState | None], None],
         on_fault: Callable[[str, Exception], None] = lambda _place, _error: None,
     ) -> None:
         self.config = config
@@ -89,7 +90,7 @@ class Session:
         self._close = close
         self._on_fault = on_fault
         self._environ = environ
-        self._state = attr.RunState.RUNNING.value
+        self._state = RunState.RUNNING
         self._facts = resource.Facts(config, environ)
         self._freezing = threading.RLock()
         self._providers: Providers | None = None
@@ -109,6 +110,7 @@ class Session:
             on_fork_child=self._forked,
             freeze=self._freeze,
             freeze_after=IDENTITY_WAIT,
+            patches=self.patches,
             faults=self.faults,
         )
 
@@ -174,11 +176,11 @@ class Session:
             self.patches.set_item(os.environ, LAUNCHER, handover.this_process())
             self._stir()
 
-    def end(self, state: str | None) -> None:
+    def end(self, state: RunState | None) -> None:
         """Undo, export one last time and stop; bounded."""
         self.patches.undo()
         self._lifetime.stop()
-        self._finish(state or attr.RunState.COMPLETED.value, EXIT_BOUND)
+        self._finish(state or RunState.COMPLETED, EXIT_BOUND)
         if self._gpus is not None:
             self._gpus.stop()
         self.instruments.unbind()
@@ -246,17 +248,17 @@ class Session:
             self.instruments.start_at_zero("loop")
             self.recorder.ages.progress()
 
-    def _finish(self, state: str, seconds: float) -> None:
+    def _finish(self, state: RunState, seconds: float) -> None:
         """Say how the run ended and export it. In the lifetime's thread, or that of `uninstrument()`."""
         self._state = state
-        if state != attr.RunState.COMPLETED.value or self.recorder.used:
+        if state != RunState.COMPLETED or self.recorder.used:
             self._freeze()  # a helper program of a script that only ran past has nothing to say
         if self._providers is not None:
             self._providers.close(min(seconds, WORKER_EXIT) if self.process.worker else seconds)
 
     def _preempted(self, seconds: float) -> None:
         """SIGTERM came, and a handler of the user's decides what follows: export before it does."""
-        self._state = attr.RunState.PREEMPTED.value
+        self._state = RunState.PREEMPTED
         self._freeze()
         if self._providers is not None:
             self._providers.flush(seconds, urgent=True)
@@ -278,8 +280,8 @@ class Session:
 
     def _status(self) -> Iterable[tuple[float, Attributes]]:
         if self.process.launcher:
-            for state in attr.RunState:
-                yield float(state.value == self._state), {attr.RUN_STATE.name: state.value}
+            for state in RunState:
+                yield float(state == self._state), {attr.RUN_STATE.name: state.value}
 
     def _count_fault(self, place: str, error: Exception) -> None:
         self._on_fault(place, error)

@@ -1,4 +1,4 @@
-"""`instrument()`, `uninstrument()` and the one open session: all of rlotel's changing global state is here.
+"""`instrument()`, `uninstrument()` and the one open session.
 
 What a session is made of is imported as one is opened: `import rlotel` alone loads no SDK.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rlotel.opened import Factory, Session
     from rlotel.providers import Providers
     from rlotel.recorder import Recorder
+    from rlotel.semconv.attributes import RunState
 
 _session: Session | None = None
 _opening = threading.RLock()
@@ -131,7 +132,7 @@ def uninstrument() -> None:
         close_session(_session, None)
 
 
-def close_session(session: Session, state: str | None) -> None:
+def close_session(session: Session, state: RunState | None) -> None:
     """End a session; `state` says how the run ended, None that it ended well."""
     global _session
     with _opening:

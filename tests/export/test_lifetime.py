@@ -8,12 +8,14 @@ import pytest
 
 from rlotel.errors import Faults
 from rlotel.lifetime import Lifetime
+from rlotel.patching import Patches
 from tests.export.conftest import Program
 
 SETUP = """
 import ctypes, multiprocessing, os, signal, sys, threading, time
 from rlotel.errors import Faults
 from rlotel.lifetime import Lifetime
+from rlotel.patching import Patches
 
 def say(*words):
     os.write(1, (" ".join(map(str, words)) + chr(10)).encode())
@@ -27,6 +29,7 @@ lifetime = Lifetime(
     on_fork_child=lambda: say("child"),
     freeze=lambda: say("freeze"),
     freeze_after=60,
+    patches=Patches(Faults()),
     faults=Faults(),
 )
 
@@ -240,13 +243,14 @@ say("done")
 
 
 def test_freeze_comes_after_its_time_and_again_when_stirred() -> None:
-    frozen = threading.Semaphore(0)
+    frozen, patches = threading.Semaphore(0), Patches(Faults())
     lifetime = Lifetime(
         finish=lambda _state, _seconds: None,
         preempted=lambda _seconds: None,
         on_fork_child=lambda: None,
         freeze=frozen.release,
         freeze_after=0.05,
+        patches=patches,
         faults=Faults(),
     )
     lifetime.start()
@@ -256,21 +260,25 @@ def test_freeze_comes_after_its_time_and_again_when_stirred() -> None:
         lifetime.stir()
         assert frozen.acquire(timeout=5)
     finally:
+        patches.undo()
         lifetime.stop()
 
 
 def test_stop_puts_everything_back() -> None:
     before = (sys.exit, signal.getsignal(signal.SIGTERM), threading.active_count())
+    patches = Patches(Faults())
     lifetime = Lifetime(
         finish=lambda _state, _seconds: None,
         preempted=lambda _seconds: None,
         on_fork_child=lambda: None,
         freeze=lambda: None,
         freeze_after=60,
+        patches=patches,
         faults=Faults(),
     )
     lifetime.start()
     assert sys.exit is not before[0]
+    patches.undo()
     lifetime.stop()
     lifetime.stop()
     assert (sys.exit, signal.getsignal(signal.SIGTERM), threading.active_count()) == before
