@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
+    from rlotel.config import Protocol
+
 _COMMANDS = frozenset({"rlotel", "ray"})
 _RAY_MODULE = re.compile(r"[/\\]ray[/\\](_private|autoscaler|dashboard|scripts)[/\\]")
 
@@ -36,7 +38,11 @@ def switched_on(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, ENABLED: "true", "PYTHONPATH": path}
 
 
-def start(tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None) -> None:
+def start(
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+    protocol: Protocol | None = None,
+) -> None:
     """Do as `rlotel.instrument()` does, but say in one line what is wrong instead of raising it.
 
     The program has not begun yet and knows nothing of rlotel, so it runs in any case.
@@ -46,7 +52,7 @@ def start(tracer_provider: TracerProvider | None = None, meter_provider: MeterPr
     try:
         from rlotel.session import instrument
 
-        instrument(tracer_provider=tracer_provider, meter_provider=meter_provider)
+        instrument(protocol=protocol, tracer_provider=tracer_provider, meter_provider=meter_provider)
     except Exception as error:  # noqa: BLE001 - nothing of ours may keep the program from running
         say(error)
 

@@ -90,6 +90,22 @@ def test_it_can_be_disabled_as_every_instrumentation(receiver: Receiver) -> None
     assert receiver.capture.spans("rl.loop") == []
 
 
+@pytest.mark.parametrize(
+    ("said", "url"),
+    [
+        ({}, "http://no-such-host.invalid:4318/v1/metrics "),
+        ({"RLOTEL_PROTOCOL": "grpc"}, "http://no-such-host.invalid:4318 "),
+    ],
+)
+@pytest.mark.parametrize("variable", ["RLOTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+def test_the_port_of_http_outweighs_grpc_that_only_opentelemetrys_command_sets(
+    variable: str, said: dict[str, str], url: str
+) -> None:
+    result = instrumented(sys.executable, "-c", LOOP, **{variable: "http://no-such-host.invalid:4318"}, **said)
+    assert result.returncode == 0
+    assert f"rlotel: metrics do not reach {url}" in result.stderr
+
+
 GIVEN = (
     """
 import json
