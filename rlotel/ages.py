@@ -6,14 +6,12 @@ They are read when metrics are exported, by the exporting thread's own clock, si
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from rlotel.instruments import NONE, Attributes, Instruments
+from rlotel.instruments import NONE, Instruments, Readings
 from rlotel.phases import Interval, Loop
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-
-Readings = Iterable[tuple[float, Attributes]]
 
 
 class Ages:

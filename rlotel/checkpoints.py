@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from rlotel.instruments import Attributes, Instruments, Value
+from rlotel.instruments import Attributes, Instruments, Readings, Value
 from rlotel.labels import Labels
 from rlotel.phases import Interval, Phase
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.words import CHECKPOINT
 
-Readings = Iterable[tuple[float, Attributes]]
 SAVE = attr.CheckpointOperation.SAVE.value
 
 

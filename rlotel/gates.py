@@ -11,6 +11,8 @@ import math
 from numbers import Complex, Real
 from typing import Any
 
+from rlotel.semconv import attributes as attr
+
 LONGEST_TEXT = 1024
 """Characters of an attribute value; Cloud Monitoring rejects a longer one."""
 
@@ -119,6 +121,19 @@ def text(value: object) -> str:
         return plain[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
     except Exception:  # noqa: BLE001 - a stranger's __str__ may raise anything
         raise Refused("text") from None
+
+
+def attribute(name: str, value: object) -> str | bool | int:
+    """The value of an attribute, as the model types it.
+
+    Raises:
+        Refused: it cannot be.
+        KeyError: the model has no such attribute.
+    """
+    kind = attr.BY_NAME[name].type
+    if kind == "int":
+        return integer(value)
+    return value if kind == "boolean" and type(value) is bool else text(value)
 
 
 def kind_of_nonfinite(value: float) -> str | None:

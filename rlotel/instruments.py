@@ -27,6 +27,7 @@ from rlotel.semconv.types import Metric, Owner
 Value = str | bool | int
 Attributes = Mapping[str, Value]
 Key = tuple[tuple[str, Value], ...]
+Readings = Iterable[tuple[float, Attributes]]
 
 NONE: Attributes = MappingProxyType({})
 LOOPS_FRESH = 3
@@ -51,7 +52,7 @@ class Instruments:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
         self._bound: Key = ()
-        self._growing: dict[Metric, list[Callable[[], Iterable[tuple[float, Attributes]]]]] = {}
+        self._growing: dict[Metric, list[Callable[[], Readings]]] = {}
         self._warned: set[str] = set()
         self._meter: Meter | None = None
         self.relieve: Callable[[], None] = lambda: None
@@ -139,7 +140,7 @@ class Instruments:
             values += [value for key, (value, _) in list(self._gauges[metric].items()) if wanted <= set(key)]
         return sum(values) if values else None
 
-    def watch(self, metric: Metric, read: Callable[[], Iterable[tuple[float, Attributes]]]) -> None:
+    def watch(self, metric: Metric, read: Callable[[], Readings]) -> None:
         """Let `read` say a gauge's values whenever they are exported: ages grow without anyone's call.
 
         `read` runs in the exporting thread; what it does not yield is absent.
@@ -242,11 +243,8 @@ class Instruments:
     def _new_key(self, metric: Metric, given: tuple[tuple[str, object], ...]) -> Key | None:
         allowed = _ALLOWED[metric]
         try:
-            key = tuple(
-                sorted(
-                    (name, _typed(name, value)) for name, value in given if name in allowed and value is not None
-                )
-            )
+            known = [(name, value) for name, value in given if name in allowed and value is not None]
+            key = tuple(sorted((name, gates.attribute(name, value)) for name, value in known))
         except gates.Refused as refused:
             self.refuse(metric.name, refused.reason)
             return None
@@ -257,10 +255,10 @@ class Instruments:
                     self.refuse(metric.name, "cardinality")
                     return None
                 series.add(key)
-            known = self._keys[metric]
+            keys = self._keys[metric]
             # Text only: to a dictionary, 1 and True are the same.
-            if len(known) < MOST_SERIES and all(type(value) is str for _, value in given):
-                known[given] = key
+            if len(keys) < MOST_SERIES and all(type(value) is str for _, value in given):
+                keys[given] = key
         return key
 
     def refuse(self, what: str, reason: str) -> None:
@@ -287,14 +285,3 @@ def _observe(
     readers: list[Instruments], metric: Metric, meter: Meter, _options: CallbackOptions
 ) -> list[Observation]:
     return [observation for one in readers for observation in one.observe(metric, meter)]
-
-
-def _typed(name: str, value: object) -> Value:
-    """The value of an attribute as the model types it.
-
-    Raises:
-        gates.Refused: it cannot be.
-    """
-    if type(value) is bool:
-        return value
-    return gates.integer(value) if attr.BY_NAME[name].type == "int" else gates.text(value)

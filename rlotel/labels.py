@@ -46,13 +46,7 @@ class Labels:
             if value is None:
                 continue
             try:
-                kind = attr.BY_NAME[name].type
-                if kind == "int":
-                    typed[name] = gates.integer(value)
-                elif kind == "boolean" and type(value) is bool:
-                    typed[name] = value
-                else:
-                    typed[name] = gates.text(value)
+                typed[name] = gates.attribute(name, value)
             except gates.Refused as refused:
                 self._instruments.refuse(name, refused.reason)
         return typed

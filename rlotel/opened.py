@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 
@@ -23,7 +23,7 @@ from rlotel.errors import Faults, log
 from rlotel.handover import ATTEMPT, LAUNCHER, RUN_ID
 from rlotel.identity import IDENTITY, Identity, attempt
 from rlotel.ids import Ids
-from rlotel.instruments import Attributes, Instruments
+from rlotel.instruments import Instruments, Readings
 from rlotel.lifetime import Lifetime
 from rlotel.patching import Patches
 from rlotel.process import Process
@@ -278,7 +278,7 @@ class Session:
     def _handover(self) -> dict[str, str]:
         return handover.variables(self.config, self._environ, self.run_id, self.process.attempt)
 
-    def _status(self) -> Iterable[tuple[float, Attributes]]:
+    def _status(self) -> Readings:
         if self.process.launcher:
             for state in RunState:
                 yield float(state == self._state), {attr.RUN_STATE.name: state.value}
