@@ -39,6 +39,7 @@ _MARGIN = 0.6
 """Columns and rows between tiles."""
 _POINTS = 200
 _MOST_LINES = 8
+_LOOKBACK_S = 300
 _SCALED = {"By", "By/s", "W", "J", "Hz", "{flop}/s", "{token}/s"}
 """Units whose big values are read in thousands."""
 
@@ -104,9 +105,11 @@ class _Tile:
         self._axes = figure.add_axes(self._box(0, 0, tile.width, tile.height, _MARGIN / 2))
         self._axes.set_axis_off()
         self._figure = figure
+        self._end = 0.0
 
     def draw(self, drawn: dict[Panel, tuple[Line, ...]], scope: Scope, source: Source) -> None:
         panel, section = self._tile.panel, self._tile.section
+        self._end = (source.end - source.start - _LOOKBACK_S) / 60
         if section is not None:
             self._write(0.005, 0.62, section.title, size=12, weight="bold")
             self._write(0.005, 0.15, section.question, size=8.5, color="#5f6368")
@@ -190,7 +193,9 @@ class _Tile:
         columns = ["Run", *(series.legend for series, _ in values)]
         rows: dict[str, dict[str, str]] = {}
         for series, found in values:
-            for labels, _, line in found:
+            for labels, times, line in found:
+                if times[-1] < self._end:
+                    continue  # a table shows the present, and this series has ended
                 named = [value for key, value in labels.items() if key != run]
                 shown = named[-1] if series.selection.statistic == "state" and named else f"{line[-1]:.4g}"
                 rows.setdefault(labels.get(run, ""), {})[series.legend] = shown
