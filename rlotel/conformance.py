@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -37,8 +38,6 @@ Kind = Literal[
 ]
 
 _OURS = ("rl.", "rlotel.")
-_KEYS = {"metrics": "resourceMetrics", "traces": "resourceSpans", "logs": "resourceLogs"}
-_PROTO_KEYS = {"metrics": "resource_metrics", "traces": "resource_spans", "logs": "resource_logs"}
 _IDENTITY = frozenset(attribute.name for attribute in semconv.attributes.IDENTITY)
 
 
@@ -118,10 +117,10 @@ def _requests(text: str) -> Iterator[ExportRequest]:
     Raises:
         ValueError: there is none in it.
     """
-    signals = [signal for signal in otlp_json.REQUESTS if _KEYS[signal] in text or _PROTO_KEYS[signal] in text]
+    signals = [signal for signal, key in otlp_json.KEYS.items() if key in text or _in_snake_case(key) in text]
     if not signals:
         json.loads(text)
-        raise ValueError(f"no OTLP export request: none of {', '.join(_KEYS.values())} in it")
+        raise otlp_json.no_request()
     for signal in signals:
         yield otlp_json.from_text(text, otlp_json.REQUESTS[signal])
 
@@ -183,6 +182,10 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 def _unknown(what: str, name: str, names: Iterable[str]) -> str:
     near = nearest(name, names)
     return f"the {what} {name} is not in the model" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _in_snake_case(key: str) -> str:
+    return re.sub("([A-Z])", r"_\1", key).lower()
 
 
 def _quoted(unit: str) -> str:

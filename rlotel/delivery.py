@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 _SHORTEST_ATTEMPT = 0.1
 """Seconds: less is not worth an attempt."""
+_SAID = 20
+"""Different words of servers that are logged; some put an id into each."""
+
+
+def not_taken(response: Response | None) -> tuple[int, str]:
+    """How many points or spans a server did not take of a request that it took, and what it had to say."""
+    partial = getattr(response, "partial_success", None)
+    rejected = getattr(partial, "rejected_data_points", 0) or getattr(partial, "rejected_spans", 0)
+    return rejected, getattr(partial, "error_message", "")
 
 
 class Delivery:
@@ -78,10 +87,6 @@ class Delivery:
         if (destination.signal, "dropped") not in self._partial:
             self._partial.add((destination.signal, "dropped"))
             log.warning("rlotel: %d spans were dropped: more are made than can be sent", spans)
-
-
-_SAID = 20
-"""Different words of servers that are logged; some put an id into each."""
 
 
 class Sender:
@@ -143,9 +148,6 @@ class Sender:
 
     def _settle(self, response: Response | None) -> None:
         self.delivery.arrived(self.destination)
-        if response is None or not response.HasField("partial_success"):
-            return
-        partial = response.partial_success
-        rejected = getattr(partial, "rejected_data_points", 0) or getattr(partial, "rejected_spans", 0)
-        if rejected or partial.error_message:
-            self.delivery.rejected(self.destination, rejected, partial.error_message)
+        rejected, words = not_taken(response)
+        if rejected or words:
+            self.delivery.rejected(self.destination, rejected, words)

@@ -36,15 +36,8 @@ class SettingError(ValueError):
         self.setting = setting
 
 
-class NotSupported(Exception):
-    """A framework or library is not here, or not in a version that can be watched.
-
-    Silent under `frameworks="auto"` and listed by `rlotel doctor`; an error if the user asked by name.
-    """
-
-
 class Faults:
-    """The errors of rlotel itself, in one process: contained, counted a place, logged once a place.
+    """The errors of rlotel itself, in one process: contained, counted by place and logged once for each.
 
     `on_fault` is told of each one: the session counts it as a metric, the test fixture keeps it to raise it at
     the test's end. Safe in any thread.

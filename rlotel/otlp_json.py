@@ -28,13 +28,10 @@ REQUESTS: dict[Signal, type[ExportRequest]] = {
     "traces": ExportTraceServiceRequest,
     "logs": ExportLogsServiceRequest,
 }
+KEYS: dict[Signal, str] = {"metrics": "resourceMetrics", "traces": "resourceSpans", "logs": "resourceLogs"}
+"""The one key of each request, by which they are told apart."""
 
 _M = TypeVar("_M", bound="Message")
-_BODY: dict[str, type[ExportRequest]] = {
-    "resourceMetrics": ExportMetricsServiceRequest,
-    "resourceSpans": ExportTraceServiceRequest,
-    "resourceLogs": ExportLogsServiceRequest,
-}
 _IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 
 
@@ -51,7 +48,7 @@ def to_line(request: ExportRequest) -> str:
     body = to_object(request)
     if not body:
         # An empty request must still say what it is a request of.
-        body = {key: [] for key, kind in _BODY.items() if isinstance(request, kind)}
+        body = {KEYS[signal_of(request)]: []}
     return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
@@ -69,10 +66,15 @@ def from_line(line: str) -> ExportRequest:
         ValueError: the line is no OTLP JSON export request.
     """
     body = _load(line)
-    for key, kind in _BODY.items():
+    for signal, key in KEYS.items():
         if key in body:
-            return _parse(body, kind)
-    raise ValueError(f"no OTLP export request: none of {', '.join(_BODY)} in it")
+            return _parse(body, REQUESTS[signal])
+    raise no_request()
+
+
+def no_request() -> ValueError:
+    """What is raised of a JSON object in which there is no export request."""
+    return ValueError(f"no OTLP export request: none of {', '.join(KEYS.values())} in it")
 
 
 def from_text(text: str | bytes, kind: type[_M]) -> _M:

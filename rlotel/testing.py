@@ -29,13 +29,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from rlotel import capture, session
+from rlotel import session
 from rlotel.capture import Capture, Point, SpanRecord
 from rlotel.config import resolve
 from rlotel.delivery import Delivery
 from rlotel.ids import Ids
 from rlotel.opened import Session
-from rlotel.otlp_records import Value
+from rlotel.otlp_records import Value, flatten
 from rlotel.providers import Providers
 from rlotel.semconv.types import Metric, Span
 
@@ -89,7 +89,7 @@ class Telemetry:
 
     def points(self, metric: Metric | str | None = None, /, **match: Value) -> list[Point]:
         """The points that an export would send now, of one metric or all."""
-        return self._capture().points(metric, **match)
+        return self.capture().points(metric, **match)
 
     def value(self, metric: Metric | str, /, **match: Value) -> float | None:
         """The value of the one point that matches, or None if there is none; the sum for a histogram.
@@ -106,19 +106,16 @@ class Telemetry:
 
     def spans(self, name: Span | str | None = None, /, **match: Value) -> list[SpanRecord]:
         """The spans that have ended so far, in that order."""
-        return self._capture().spans(name, **match)
+        return self.capture().spans(name, **match)
 
     def capture(self) -> Capture:
         """Points and spans as one capture, to search or to build traces of."""
-        return self._capture()
-
-    def _capture(self) -> Capture:
         points: tuple[Point, ...] = ()
         self.session.flush(0)  # settles the identity, as the first export does
         data = self._reader.get_metrics_data()
         if data is not None:
-            points = tuple(capture.flatten(encode_metrics(data))[0])
-        return Capture(points, tuple(capture.flatten(encode_spans(self._spans.get_finished_spans()))[1]))
+            points = tuple(flatten(encode_metrics(data))[0])
+        return Capture(points, tuple(flatten(encode_spans(self._spans.get_finished_spans()))[1]))
 
     def providers(self, resource: Resource, _delivery: Delivery) -> Providers:
         """What the session records with: nothing leaves the process."""

@@ -111,7 +111,7 @@ def _tell(faults: Faults, target: str, observer: Observer | None, call: Call) ->
 
 
 Enter = Callable[[Any, Any, Any], Call]
-Left = Callable[..., None]
+Left = Callable[..., Any]
 
 
 def _function(enter: Enter, left: Left, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from rlotel import causes
 from rlotel.causes import NotDelivered
 from rlotel.config import Config
+from rlotel.delivery import not_taken
 from rlotel.doctor.bounded import bounded
 from rlotel.doctor.listener import Spoken, spoken
 from rlotel.doctor.message import Plain, message
@@ -91,7 +92,7 @@ def _send(destination: Destination, resource: Mapping[str, Plain]) -> Trial:
         stages.append("answer")
         transport = connect(destination)
         try:
-            return _partial(transport.send(message(signal, resource), max(0.1, deadline - time.monotonic())))
+            return not_taken(transport.send(message(signal, resource), max(0.1, deadline - time.monotonic())))
         finally:
             transport.close()
 
@@ -102,14 +103,8 @@ def _send(destination: Destination, resource: Mapping[str, Plain]) -> Trial:
         cause = _mismatch(destination, stage) or _cause(error, stage)
         return Trial(signal, place, "failed", cause, stage, proxy, time.monotonic() - started)
     outcome: Outcome = "rejected" if rejected else "arrived"
-    cause = words or ("it did not say why" if rejected else "")
+    cause = " ".join(words.split()) or ("it did not say why" if rejected else "")
     return Trial(signal, place, outcome, cause, "answer" if rejected else "", proxy, time.monotonic() - started)
-
-
-def _partial(response: object) -> tuple[int, str]:
-    partial = getattr(response, "partial_success", None)
-    rejected = getattr(partial, "rejected_data_points", 0) or getattr(partial, "rejected_spans", 0)
-    return int(rejected), " ".join(str(getattr(partial, "error_message", "")).split())
 
 
 def _cause(error: NotDelivered | OSError, stage: Stage) -> str:

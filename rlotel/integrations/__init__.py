@@ -1,4 +1,4 @@
-"""The frameworks rlotel knows. Each is one file of tables and observers, and one line here."""
+"""The frameworks rlotel knows. Each is a module or package of tables and observers, and one line here."""
 
 from __future__ import annotations
 
