@@ -20,6 +20,7 @@ class Ages:
     def __init__(self, instruments: Instruments, now: Callable[[], float]) -> None:
         self._now = now
         self._open: dict[int, Interval] = {}
+        self._open_loops: dict[int, Loop] = {}
         self.reset()
         instruments.watch(m.LOOP_AGE, self._loops)
         instruments.watch(m.PHASE_AGE, self._phases)
@@ -28,20 +29,23 @@ class Ages:
     def reset(self) -> None:
         """Forget everything, as a forked child must."""
         self._lock = threading.RLock()
-        for interval in self._open.values():
+        for interval in list(self._open.values()):
             interval.abandon()
-        self._open = {}
+        self._open, self._open_loops = {}, {}
         self._progressed: float | None = None
 
     def begin(self, interval: Interval) -> None:
         """An interval opens."""
         with self._lock:
             self._open[id(interval)] = interval
+            if isinstance(interval, Loop):
+                self._open_loops[id(interval)] = interval
 
     def end(self, interval: Interval) -> None:
         """An interval closes."""
         with self._lock:
             self._open.pop(id(interval), None)
+            self._open_loops.pop(id(interval), None)
 
     def progress(self) -> None:
         """The run got further: it started, or finished a loop or a train step."""
@@ -53,8 +57,11 @@ class Ages:
 
     def latest_loop(self) -> Loop | None:
         """The loop that was opened last and is still open, for work in threads that carry no context."""
+        # Copied, not looked through: a signal handler may open something meanwhile, with the same lock, and a
+        # dictionary that changes as it is gone through backwards has crashed Python 3.11.
         with self._lock:
-            return next((one for one in reversed(self._open.values()) if isinstance(one, Loop)), None)
+            loops = list(self._open_loops.values())
+        return loops[-1] if loops else None
 
     def open_since(self, name: str) -> float | None:
         """When the first of the phases of this name that are open now began; None if none is."""

@@ -136,7 +136,7 @@ class Instruments:
         """What a counter has counted or a gauge shows, all series with these attributes; None without one."""
         wanted = set(attributes.items())
         with self._lock:
-            values = [value for key, value in self._totals[metric].items() if wanted <= set(key)]
+            values = [value for key, value in list(self._totals[metric].items()) if wanted <= set(key)]
             values += [value for key, (value, _) in list(self._gauges[metric].items()) if wanted <= set(key)]
         return sum(values) if values else None
 

@@ -178,7 +178,7 @@ class Loop(Interval):
         return [union, work]
 
     def _finished(self) -> list[Union]:
-        keys = [key for key, union in self._unions.items() if union.open == 0]
+        keys = [key for key, union in list(self._unions.items()) if union.open == 0]
         return [self._unions.pop(key) for key in keys]
 
     def count(self, what: str, amount: float) -> None:

@@ -53,14 +53,15 @@ class Shares:
             self._settle(event[0])
 
     def _settle(self, until: float) -> None:
-        self._events.sort(key=lambda event: event[0])
-        for when, phase, owner, inside in self._events:
+        # Whoever interrupts this (a signal handler) notes events of its own.
+        events, self._events = self._events, []
+        events.sort(key=lambda event: event[0])
+        for when, phase, owner, inside in events:
             self._give(min(when, until))
             if owner is not None:
                 self._opens(phase, owner, inside)
             else:
                 self._closes(phase)
-        self._events.clear()
 
     def _opens(self, phase: object, owner: str, inside: object) -> None:
         self._open[phase] = owner, inside
@@ -92,6 +93,6 @@ class Shares:
         if passed <= 0:
             return
         self._mark = until
-        owners = [owner for owner, open_ in self._innermost.items() if open_] or [IDLE]
+        owners = [owner for owner, open_ in list(self._innermost.items()) if open_] or [IDLE]
         for owner in owners:
             self.seconds[owner] = self.seconds.get(owner, 0.0) + passed / len(owners)

@@ -228,6 +228,42 @@ def test_a_signal_handler_may_use_it_at_any_moment(program: Program) -> None:
     )
 
 
+def test_it_may_be_interrupted_between_any_two_instructions(program: Program, tmp_path: Path) -> None:
+    # What a signal handler or a gc callback may do, done at every instruction of ours.
+    program(
+        """
+        import sys
+        import rlotel
+
+        ours = rlotel.__path__[0]
+
+        def interrupt(frame, event, arg):
+            if not frame.f_code.co_filename.startswith(ours):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            if event == "opcode":
+                with rlotel.reward() as reward:
+                    reward.set(reward=0.5)
+            return interrupt
+
+        rlotel.instrument(run_id="r", capture="capture.jsonl")
+        for number in range(3):
+            with rlotel.loop(iteration=number):
+                pass
+            sys.settrace(interrupt)
+            with rlotel.loop(iteration=number), rlotel.train() as train:
+                train.add(steps=1)
+            sys.settrace(None)
+        rlotel.uninstrument()
+        """
+    )
+    seen = capture.read(tmp_path / "capture.jsonl")
+    assert [point.value for point in seen.latest("rl.train.steps")] == [3]
+    assert not [point for point in seen.latest("rlotel.errors") if point.value]
+    time, loops = seen.latest("rl.phase.time"), seen.latest("rl.loop.duration")
+    assert sum(point.value or 0 for point in time) == pytest.approx(sum(point.sum or 0 for point in loops))
+
+
 def test_importing_it_loads_no_sdk_no_network_library_and_nothing_of_the_tests(program: Program) -> None:
     heavy = (
         "grpc",
