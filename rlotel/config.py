@@ -49,22 +49,27 @@ def _text(value: object) -> str:
 
 
 def _positive(value: str | float) -> float:
-    number = _number(value)
+    wanted = "use a number above 0"
+    number = _number(value, wanted)
     if not 0 < number < float("inf"):
-        raise ValueError("use a number above 0")
+        raise ValueError(wanted)
     return number
 
 
-def _number(value: str | float) -> float:
+def _number(value: str | float, wanted: str) -> float:
     if isinstance(value, bool):
-        raise TypeError("use a number")
-    return float(value)
+        raise TypeError(wanted)
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(wanted) from None
 
 
 def _count(value: str | float) -> int:
-    number = int(value) if isinstance(value, str) else _number(value)
-    if number < 1 or number != int(number):
-        raise ValueError("use a whole number of 1 or more")
+    wanted = "use a whole number of 1 or more"
+    number = _number(value, wanted)
+    if not (number >= 1 and number.is_integer()):
+        raise ValueError(wanted)
     return int(number)
 
 

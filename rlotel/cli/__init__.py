@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         entry = COMMANDS.get(name)
         if entry is None:
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            if near:
+                raise click.UsageError(f"there is no command {name!r}; did you mean `rlotel {near[0]}`?")
             return None
         try:
             module = importlib.import_module(f"rlotel.cli.{name}")
@@ -64,7 +68,8 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except SettingError as error:
-            raise click.UsageError(str(error), ctx) from error
+            # Without the context: how the command is called was right.
+            raise click.UsageError(str(error)) from error
 
 
 @click.command(

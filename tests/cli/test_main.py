@@ -33,7 +33,10 @@ def test_the_version_is_the_packages(rlotel: Rlotel) -> None:
 def test_a_command_that_does_not_exist_is_said_with_those_that_are_close(rlotel: Rlotel) -> None:
     result = rlotel("docter")
     assert result.returncode == 2
-    assert "docter" in result.stderr
+    assert result.stderr == "Error: there is no command 'docter'; did you mean `rlotel doctor`?\n"
+    result = rlotel("zzz")
+    assert result.returncode == 2
+    assert "No such command 'zzz'" in result.stderr
 
 
 def test_a_missing_extra_is_one_line_that_says_what_to_install(rlotel: Rlotel, tmp_path: Path) -> None:

@@ -87,8 +87,12 @@ def test_a_wrong_argument_is_an_error_that_names_it(setting: str, value: Any) ->
 
 
 def test_a_wrong_variable_is_an_error_that_names_it() -> None:
-    with pytest.raises(SettingError, match=r"^RLOTEL_GPUS: 'all' cannot be used"):
+    with pytest.raises(
+        SettingError, match=r"^RLOTEL_GPUS: 'all' cannot be used: use a whole number of 1 or more$"
+    ):
         resolve({}, {"RLOTEL_GPUS": "all"})
+    with pytest.raises(SettingError, match=r"^RLOTEL_PEAK_FLOPS: 'H100' cannot be used: use a number above 0$"):
+        resolve({}, {"RLOTEL_PEAK_FLOPS": "H100"})
     with pytest.raises(
         SettingError, match=r"^OTEL_METRIC_EXPORT_INTERVAL: '-1' cannot be used: use a number above 0"
     ):
