@@ -92,10 +92,10 @@ def lines(report: Report) -> Iterator[str]:
 def _frameworks(report: Report) -> Iterator[str]:
     for framework in report.frameworks:
         name = f"{framework.name} {framework.version}" if framework.version else framework.name
-        if framework.instrumented:
-            yield f"{name}: will be instrumented"
-        elif not framework.present:
+        if not framework.present:
             yield f"{name}: not installed"
+        elif framework.instrumented:
+            yield f"{name}: will be instrumented"
         elif framework.known:
             yield f"{name}: installed, but left out by the setting frameworks"
         else:

@@ -1,6 +1,7 @@
 """`rlotel doctor`: every way in which telemetry does not arrive is named, on real sockets."""
 
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -231,6 +232,13 @@ def test_switched_off_nothing_is_sent_and_the_variable_is_named(
     assert receiver.requests == []
 
 
+def test_a_folder_for_captures_that_cannot_be_written_is_a_failure(rlotel: Rlotel, tmp_path: Path) -> None:
+    folder = tmp_path / f"rlotel-{os.getuid()}"
+    folder.touch()
+    trial = failure(rlotel, RLOTEL_CAPTURE="", TMPDIR=str(tmp_path))
+    assert (trial["place"], trial["cause"]) == (str(folder), "it cannot be written")
+
+
 def test_what_does_not_clearly_switch_opentelemetry_off_does_not(rlotel: Rlotel) -> None:
     code, report = examined(rlotel, OTEL_SDK_DISABLED="perhaps")
     assert (code, report["off"]) == (0, "")
@@ -251,8 +259,7 @@ def test_a_wrong_setting_is_named_in_words_and_in_json(
     code, report = examined(rlotel, *arguments, **environ)
     assert (code, report["error"]["setting"]) == (2, setting)
     result = rlotel("doctor", *arguments, **environ)
-    assert result.returncode == 2
-    assert report["error"]["message"] in result.stderr
+    assert (result.returncode, result.stderr) == (2, f"Error: {report['error']['message']}\n")
 
 
 def test_identity_resource_and_versions_are_what_a_run_would_send(rlotel: Rlotel, receiver: Receiver) -> None:
@@ -278,6 +285,13 @@ def test_a_framework_without_an_integration_is_found_without_importing_it(rlotel
     assert code == 0
     assert (found["present"], found["instrumented"], found["known"]) == (True, False, False)
     assert any(name in step and "rlotel.loop()" in step for step in report["next_steps"])
+
+
+def test_a_framework_that_is_not_here_is_not_said_to_be_instrumented(rlotel: Rlotel, tmp_path: Path) -> None:
+    (tmp_path / "verl.py").write_text("raise RuntimeError('must not be imported')")
+    said = rlotel("doctor", PYTHONPATH=str(tmp_path)).stdout.splitlines()
+    assert "  verl: will be instrumented" in said
+    assert "  nemo_rl: not installed" in said
 
 
 def test_the_words_have_all_sections_and_the_steps_are_numbered(rlotel: Rlotel, receiver: Receiver) -> None:
