@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rlotel.conformance import Violation
     from rlotel.semconv.types import Attribute, Metric, Span, Use
 
+_UNBOUNDED = 10_000
+
 
 @click.group()
 def semconv() -> None:
@@ -42,7 +44,7 @@ def list_metrics(signal: str | None, as_json: bool) -> None:
             _print(table)
 
 
-@semconv.command()
+@semconv.command(short_help="Show what the model says about one name.")
 @click.argument("name")
 def show(name: str) -> None:
     """Show all that the model says about a metric, an attribute or a span."""
@@ -59,7 +61,7 @@ def show(name: str) -> None:
         _show_attribute(attribute)
     if metric is None and span is None and attribute is None:
         known = [item.name for module in (metrics, spans, attributes) for item in module.ALL]
-        near = nearest(name, dict.fromkeys(known))
+        near = nearest(name, dict.fromkeys(known)) or [one for one in dict.fromkeys(known) if name in one][:3]
         hint = f"did you mean {', '.join(near)}?" if near else "`rlotel semconv list` lists what there is."
         raise click.UsageError(f"{name} is no metric, attribute or span of the model; {hint}")
 
@@ -172,5 +174,9 @@ def _table(title: str | None, *columns: str) -> Table:
 def _print(table: Table) -> None:
     from rich.console import Console
 
-    Console(highlight=False, markup=False).print(table)
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        # What is piped is for `grep` and `cut`: an entry is one line.
+        console.width = console.measure(table, options=console.options.update(max_width=_UNBOUNDED)).maximum
+    console.print(table)
     click.echo()

@@ -34,6 +34,13 @@ def test_list_names_every_metric_under_its_signal() -> None:
         assert metric.brief in result.output
 
 
+def test_a_list_that_is_piped_has_a_metric_a_line() -> None:
+    result = CliRunner().invoke(semconv, ["list"], env={"COLUMNS": "80"})
+    for metric in metrics.ALL:
+        (line,) = (line for line in result.output.splitlines() if line.startswith(f"{metric.name} "))
+        assert line.rstrip().endswith(metric.brief)
+
+
 def test_list_of_one_signal_has_no_other() -> None:
     result = invoke("list", "--signal", "traffic", "--json")
     assert result.exit_code == 0
@@ -100,6 +107,7 @@ def test_show_an_unknown_name_gives_the_nearest_and_exits_2() -> None:
     result = invoke("show", "rl.samples.durations")
     assert result.exit_code == 2
     assert "did you mean rl.sample.duration," in result.output
+    assert "did you mean rl.loop.mfu, rl.sample.mfu, rl.train.mfu?" in invoke("show", "mfu").output
     result = invoke("show", "zzz")
     assert result.exit_code == 2
     assert "`rlotel semconv list` lists what there is." in result.output
