@@ -128,7 +128,8 @@ def mfu(
     reason = explanation.mfu(convention).reason
     if reason is not None:
         raise click.ClickException(
-            f"MFU refused ({reason.value}): is --tokens-per-second that of all --gpus, and is --seq-len right?"
+            f"MFU refused ({reason.value.replace('_', ' ')}): is --tokens-per-second that of all --gpus, and is "
+            "--seq-len right?"
         )
 
 

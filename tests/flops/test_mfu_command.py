@@ -90,7 +90,7 @@ def test_a_value_above_1_is_refused_and_the_exit_says_so(model: Path) -> None:
     result = _run(model, *_H100, "--tokens-per-second", "53336")
     assert result.exit_code == 1
     assert "MFU    refused" in result.output
-    assert "MFU refused (above_one): is --tokens-per-second that of all --gpus" in result.output
+    assert "MFU refused (above one): is --tokens-per-second that of all --gpus" in result.output
     as_json = _run(model, *_H100, "--tokens-per-second", "53336", "--json")
     numbers, _ = json.JSONDecoder().raw_decode(as_json.output)
     assert (as_json.exit_code, numbers["mfu"], numbers["mfu_refused"]) == (1, None, "above_one")
