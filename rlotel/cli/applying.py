@@ -73,10 +73,13 @@ def run(
     Raises:
         ClickException: it could not be carried out.
     """
-    import google.auth.exceptions
-    from google.api_core import exceptions
+    try:
+        import google.auth.exceptions
+        from google.api_core import exceptions
 
-    from rlotel import gcp
+        from rlotel import gcp
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"{error.name} is not installed: pip install 'rlotel[gcp]'") from error
 
     contents = [json.loads(text) for path, text in files.items() if path.startswith("cloud-monitoring/")]
     wanted = {label(content): content for content in contents}

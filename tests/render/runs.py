@@ -178,6 +178,7 @@ RUNS: dict[str, tuple[Callable[[int], Iteration], set[str]]] = {
     ),
     "less arithmetic": (_always(flops=_FLOPS / 2), {"RLMFUDropped"}),
     "entropy collapses": (lambda number: Iteration(entropy=max(0.05, 1.2 - 0.2 * number)), {"RLEntropyCollapse"}),
+    "entropy explodes": (_always(entropy=3.0), {"RLEntropyRise"}),
     "KL spike": (_always(kl=0.9), {"RLKLSpike"}),
     "gradient spike": (_once(grad_norm=2955012562.8), {"RLGradNormSpike"}),
     "truncated": (_always(truncated=300), {"RLTruncationHigh"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -192,3 +193,12 @@ def test_without_credentials_it_says_how_to_get_them(monkeypatch: pytest.MonkeyP
     result = CliRunner().invoke(main, ["alerts", "apply", "--project", "p", "--dry-run"])
     assert result.exit_code == 1
     assert "gcloud auth application-default login" in result.output
+
+
+def test_without_googles_libraries_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.api_core", None)
+    result = CliRunner().invoke(main, ["alerts", "apply", "--project", "p"])
+    assert (result.exit_code, result.output) == (
+        1,
+        "Error: google.api_core is not installed: pip install 'rlotel[gcp]'\n",
+    )
