@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -38,11 +39,14 @@ class Setup:
     def get(self, path: str) -> Any:
         """The setting at a dotted path, None where there is none."""
         found: Any = self._config
-        for name in path.split("."):
-            if found is None or not hasattr(found, "get"):
-                return None
-            found = found.get(name)
-        return found
+        # One that refers to another that is missing raises as it is read.
+        with contextlib.suppress(Exception):
+            for name in path.split("."):
+                if found is None:
+                    break
+                found = found.get(name)
+            return found
+        return None
 
     def identity(self) -> dict[str, str | None]:
         """Parts of the identity, None where the configuration does not say."""
@@ -55,16 +59,24 @@ class Setup:
         }
 
     def hardware(self) -> Hardware:
-        """The GPUs; those that only make rollouts are apart from those that train."""
+        """The GPUs; those that only make rollouts or serve another model are apart from those that train."""
         trainers = _product(self.get("trainer.nnodes"), self.get("trainer.n_gpus_per_node"))
-        rollouts = _product(
-            self.get("actor_rollout_ref.rollout.nnodes"), self.get("actor_rollout_ref.rollout.n_gpus_per_node")
-        )
         if not trainers:
             return Hardware()
-        if not rollouts:
-            return Hardware(gpus=trainers)
-        return Hardware(gpus=trainers + rollouts, gpus_of={TRAIN: trainers, SAMPLE: rollouts})
+        rollouts = self._pool("actor_rollout_ref.rollout")
+        others = sum(
+            self._pool(place)
+            for place in ("reward.reward_model", "reward_model")
+            if self.get(f"{place}.enable") and self.get(f"{place}.enable_resource_pool")
+        )
+        teachers = self._pool("distillation") if self.get("distillation.enabled") else 0
+        gpus = trainers + rollouts + others + teachers
+        if gpus == trainers:
+            return Hardware(gpus=gpus)
+        return Hardware(gpus=gpus, gpus_of={TRAIN: trainers, SAMPLE: rollouts or trainers})
+
+    def _pool(self, place: str) -> int:
+        return _product(self.get(f"{place}.nnodes"), self.get(f"{place}.n_gpus_per_node")) or 0
 
     @property
     def model_path(self) -> str | None:

@@ -35,7 +35,7 @@ def test_rollouts_one_step_off_belong_to_the_iteration_that_asked_for_them(one_s
     # The first one waits for its own, and asks for those of the second, which waits for nothing.
     assert kinds(one_step_off) == [["wait", "generate", "generate"], ["wait", "generate"], ["wait"]]
     waited = [seconds(span) for root in loops(one_step_off) for span in own(root)[:1]]
-    assert waited[0] > 0.04 > max(waited[1:])
+    assert waited[0] > max(waited[1:])
     generated = one_step_off.total("rl.sample.duration", **{"rl.sample.kind": "generate"})
     assert generated >= one_step_off.worked("generate")
 
@@ -44,7 +44,7 @@ def test_nested_timers_one_step_off_are_one_transfer(one_step_off: Run) -> None:
     for root, data in zip(loops(one_step_off), one_step_off.trained, strict=True):
         (transfer,) = [span for span in own(root) if span.name == "rl.sync"]
         over = seconds(transfer) - data["timing_s/sync_rollout_weights"]
-        assert -0.0001 < over < 0.05
+        assert -0.0001 < over < 0.25
     (transfers,) = one_step_off.capture.latest("rl.sync.duration")
     assert transfers.count == 4  # with the one before the first iteration
 

@@ -290,8 +290,50 @@ def test_the_configuration_says_who_the_run_is(telemetry: Telemetry) -> None:
     assert loop.attributes["rl.algorithm"] == "PPO"
     assert loop.attributes["rl.model.name"] == "Qwen/Qwen2.5-0.5B"
     assert loop.attributes["rl.environment.name"] == "math"
+
+
+@pytest.mark.parametrize(
+    ("more", "gpus", "gpus_of"),
+    [
+        ({}, 24, {"train": 16, "sample": 8}),
+        ({"actor_rollout_ref": {"rollout": {"nnodes": 0, "n_gpus_per_node": 8}}}, 16, {}),
+        (
+            {
+                "actor_rollout_ref": {"rollout": {"nnodes": 0}},
+                "reward": {
+                    "reward_model": {
+                        "enable": True,
+                        "enable_resource_pool": True,
+                        "nnodes": 1,
+                        "n_gpus_per_node": 4,
+                    }
+                },
+            },
+            20,
+            {"train": 16, "sample": 16},
+        ),
+        ({"trainer": {}}, None, {}),
+    ],
+)
+def test_the_configuration_says_which_gpus_there_are(
+    telemetry: Telemetry, more: dict[str, Any], gpus: int | None, gpus_of: dict[str, int]
+) -> None:
+    tracking({**CONFIG, **more})
     hardware = telemetry.session.recorder.hardware
-    assert (hardware.gpus, hardware.gpus_of) == (24, {"train": 16, "sample": 8})
+    assert (hardware.gpus, hardware.gpus_of) == (gpus, gpus_of)
+
+
+def test_a_setting_that_refers_to_nothing_is_unknown(telemetry: Telemetry) -> None:
+    from omegaconf import OmegaConf
+
+    settings = OmegaConf.create({**CONFIG, "algorithm": {"adv_estimator": "${not.there}"}})
+    run = tracking(settings)
+    with timer("step"):
+        pass
+    run.log(data={"timing_s/step": 1.0}, step=1)
+    (loop,) = telemetry.points(m.LOOP_DURATION)
+    assert "rl.algorithm" not in loop.attributes
+    assert loop.attributes["rl.environment.name"] == "math"
 
 
 def test_a_checkpoint_in_a_bucket_says_so(telemetry: Telemetry) -> None:

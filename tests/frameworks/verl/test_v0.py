@@ -50,7 +50,7 @@ def test_durations_are_verls_own(v0: Released) -> None:
         # Ours is around theirs. On a busy machine something may come in between, but not every time.
         assert min(over) > -0.0001, name
         assert min(over) < 0.001, name
-        assert max(over) < 0.05, name
+        assert max(over) < 0.25, name
 
 
 def test_one_observation_an_iteration(v0: Released) -> None:

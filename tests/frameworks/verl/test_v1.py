@@ -51,7 +51,7 @@ def test_durations_are_verls_own(v1: Run) -> None:
     for name, over in measured.items():
         assert min(over) > -0.0001, name
         assert min(over) < 0.001, name
-        assert max(over) < 0.05, name
+        assert max(over) < 0.25, name
 
 
 def test_weights_that_move_before_the_first_iteration_are_timed(v1: Run) -> None:
