@@ -6,6 +6,7 @@ A capture file holds one OTLP JSON export request a line.
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
     "SpanNode",
     "SpanRecord",
     "flatten",
+    "own_folder",
     "read",
 ]
 
@@ -36,6 +38,11 @@ LIMIT_BYTES = 64 * 1024 * 1024
 """Where a capture file stops growing, unless told otherwise."""
 
 _Record = TypeVar("_Record", Point, SpanRecord)
+
+
+def own_folder() -> Path:
+    """Where captures go unless told otherwise: a folder with the user's id, since users share temporary files."""
+    return Path(tempfile.gettempdir()) / f"rlotel-{os.getuid()}"
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -25,7 +24,7 @@ from opentelemetry.sdk.metrics.view import (
 from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 
 from rlotel import endpoint
-from rlotel.capture import CaptureFile
+from rlotel.capture import CaptureFile, own_folder
 from rlotel.delivery import Delivery, Sender
 from rlotel.errors import log
 from rlotel.exporting import ExportThread, Reader, SpanLimits, SpanQueue
@@ -217,8 +216,7 @@ def _capture(config: Config, resource: Resource, signals: list[Signal]) -> Trans
     else:
         run = str(resource.attributes.get(attr.RUN_ID.name, "run"))
         safe = "".join(character if character.isalnum() or character in "-_." else "_" for character in run)
-        # The folder has the user's id in it, since the machine's users share one for temporary files.
-        path = Path(tempfile.gettempdir()) / f"rlotel-{os.getuid()}" / f"{safe[:100]}-{os.getpid()}.jsonl"
+        path = own_folder() / f"{safe[:100]}-{os.getpid()}.jsonl"
     log.warning(
         "rlotel: no endpoint is set, so %s go to %s. Set RLOTEL_ENDPOINT=http://host:4318 to send them to a "
         "collector.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from rlotel import causes
+from rlotel.capture import own_folder
 from rlotel.causes import NotDelivered
 from rlotel.config import Config
 from rlotel.delivery import not_taken
@@ -69,11 +69,12 @@ def attempt(destination: Destination, config: Config, resource: Mapping[str, Pla
 
 
 def _keep(destination: Destination, config: Config) -> Trial:
-    path = Path(config.capture).expanduser() if config.capture else Path(tempfile.gettempdir()) / "rlotel"
+    path = Path(config.capture).expanduser() if config.capture else own_folder() / "capture.jsonl"
+    place = str(path if config.capture else path.parent)
     folder = next((parent for parent in path.absolute().parents if parent.exists()), path)
     if folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir():
-        return Trial(destination.signal, str(path if config.capture else path.parent), "kept")
-    return Trial(destination.signal, str(path), "failed", "it cannot be written")
+        return Trial(destination.signal, place, "kept")
+    return Trial(destination.signal, place, "failed", "it cannot be written")
 
 
 def _send(destination: Destination, resource: Mapping[str, Plain]) -> Trial:
