@@ -7,11 +7,16 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from rlotel.testing import telemetry
 
 __all__ = ["program", "telemetry"]
+
+# How long an example takes says more of what else the machine does than of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -202,7 +202,7 @@ anything = st.one_of(
 keys = st.one_of(texts, anything)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.data())
 def test_any_key_and_any_value_neither_raise_nor_lose_a_batch(data: st.DataObject) -> None:
     def key() -> Any:

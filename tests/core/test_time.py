@@ -75,7 +75,7 @@ def play(telemetry: Telemetry, drawn: list[Interval]) -> None:
             telemetry.clock.advance(second < LENGTH)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(intervals)
 def test_a_duration_is_the_union_of_its_intervals_and_shares_add_up(drawn: list[Interval]) -> None:
     works: dict[str, list[Stretch]] = {}
@@ -90,7 +90,7 @@ def test_a_duration_is_the_union_of_its_intervals_and_shares_add_up(drawn: list[
         assert sum(shares.values()) == pytest.approx(LENGTH)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(stretches, min_size=1, max_size=10))
 def test_phases_told_of_afterwards_in_any_order_add_up_too(drawn: list[Stretch]) -> None:
     with captured() as telemetry:
@@ -106,7 +106,7 @@ def test_phases_told_of_afterwards_in_any_order_add_up_too(drawn: list[Stretch])
         assert phase_times(telemetry) == shared({"reward": drawn})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6))
 def test_time_inside_of_each_other_belongs_to_the_innermost(nested: list[str]) -> None:
     with captured() as telemetry:

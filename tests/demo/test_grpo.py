@@ -75,7 +75,7 @@ def slope(function: Callable[[float], float], distance: float = 1e-6) -> float:
 
 
 @given(seeds)
-@hypothesis_settings(derandomize=True, deadline=None)
+@hypothesis_settings(derandomize=True)
 def test_the_gradient_is_that_of_the_loss_by_finite_differences(seed: int) -> None:
     policy, rollouts, advantage, reference = batch(seed)
     settings = Settings(kl_coefficient=0.3, clip=0.1)
