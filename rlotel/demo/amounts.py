@@ -46,6 +46,12 @@ def clock(value: float) -> str:
     return f"{int(value) // 60}:{int(value) % 60:02d}"
 
 
+def took(value: float) -> str:
+    """How long a whole run took: `34 s`, `1 min 48 s`."""
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def _scaled(value: float) -> str:
     for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= scale * 0.9995:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import sys
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -87,7 +90,7 @@ def _received(signals: Signals) -> dict[str, Any]:
 def _headline(outcome: Outcome) -> Text:
     count, planned = len(outcome.iterations), outcome.options.settings.iterations
     how = "Ended by Ctrl-C" if outcome.interrupted else "Done"
-    text = Text.assemble((how, "bold"), f": {count} iterations in {amounts.seconds(outcome.seconds)}")
+    text = Text.assemble((how, "bold"), f": {count} iterations in {amounts.took(outcome.seconds)}")
     if count != planned:
         text.append(f" ({planned} were planned)")
     rewards = [one.reward for one in outcome.iterations if math.isfinite(one.reward)]
@@ -142,9 +145,15 @@ def _solved(signals: Signals) -> float | None:
 def _next(outcome: Outcome) -> Iterator[Text]:
     yield Text("\nNext", "bold")
     if outcome.capture is not None:
-        yield _fact("judge the names", f"rlotel semconv check {outcome.capture}")
-    yield _fact("look at this machine", "rlotel doctor")
+        yield _fact("judge the names", f"{_command()} semconv check {outcome.capture}")
+    yield _fact("look at this machine", f"{_command()} doctor")
     yield _fact("in your own training", "import rlotel; rlotel.instrument()")
+
+
+def _command() -> str:
+    """How the command is called from here; after `make demo` it is in an environment that is not on the path."""
+    called = sys.argv[0]
+    return called if shutil.which("rlotel") is None and Path(called).name == "rlotel" else "rlotel"
 
 
 def _fact(label: str, what: str) -> Text:

@@ -173,7 +173,7 @@ def test_without_a_terminal_it_prints_plain_lines_and_a_summary_even_where_colou
     done = demo("--iterations", "2", "--capture", str(tmp_path / "c.jsonl"), FORCE_COLOR="1", NO_COLOR="1")
     assert done.returncode == 0, done.stderr
     assert "\x1b[?" not in done.stdout
-    plain = demo("--iterations", "2")
+    plain = demo("--iterations", "2", PATH=str(tmp_path))
     assert plain.returncode == 0, plain.stderr
     assert "\x1b" not in plain.stdout
     lines = plain.stdout.splitlines()
@@ -183,7 +183,8 @@ def test_without_a_terminal_it_prints_plain_lines_and_a_summary_even_where_colou
         ["iteration", "2/2"],
     ]
     assert "Done: 2 iterations" in plain.stdout
-    path = next(line.split()[-1] for line in lines if "rlotel semconv check" in line)
+    # The command is not on that path, so it is named as it was called.
+    path = next(line.split()[-1] for line in lines if f"{COMMAND} semconv check" in line)
     assert capture.read(path).spans("rl.loop")
     Path(path).unlink()
 

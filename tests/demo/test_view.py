@@ -197,6 +197,9 @@ def test_a_bar_is_as_long_as_its_share_and_a_trace_shows(share: float, width: in
         (amounts.share, 0.001, "<1 %"),
         (amounts.share, 0.813, "81 %"),
         (amounts.clock, 83.9, "1:23"),
+        (amounts.took, 33.6, "34 s"),
+        (amounts.took, 59.7, "1 min 0 s"),
+        (amounts.took, 108.2, "1 min 48 s"),
     ],
 )
 def test_amounts_have_three_figures_and_a_unit_that_fits(
