@@ -37,6 +37,7 @@ TIMERS: Mapping[str, Timer] = {
     "gen_max": Timer(SAMPLE, kind=SampleKind.GENERATE),  # the greedy baseline of REMAX, to 0.8
     # One-step-off: the rollouts of the next iteration, beside the update of this one.
     "generate_async": Timer(SAMPLE, kind=SampleKind.GENERATE),
+    "wait_prev_gen": Timer(SAMPLE, kind=SampleKind.WAIT),  # one-step-off while it was a recipe, to 0.7.0
     "wait_for_enough_samples": Timer(SAMPLE, kind=SampleKind.WAIT),
     "switch_wait": Timer(SAMPLE, kind=SampleKind.WAIT),  # 0.9, trainer GPUs are lent to the rollouts meanwhile
     # To 0.6 the scoring. From 0.7 on rollouts are scored as they are made, and it measures a look-up, unless a
@@ -67,6 +68,8 @@ WAITS_IN = (
     "verl.trainer.main_ppo_sync",  # 0.8, from which V1 came
     "verl.experimental.one_step_off_policy.",
     "verl.experimental.fully_async_policy.",
+    "recipe.one_step_off_policy.",
+    "recipe.fully_async_policy.",
 )
 """Modules in which `gen` is the wait for rollouts that others make; elsewhere rollouts are made in it."""
 

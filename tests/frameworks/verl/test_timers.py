@@ -87,6 +87,8 @@ def test_a_phase_counts_once_however_many_statistics_of_it_are_logged(telemetry:
         ("verl.trainer.main_ppo_sync", "wait", 1.0),
         ("verl.experimental.one_step_off_policy.ray_trainer", "wait", 1.0),
         ("verl.experimental.fully_async_policy.fully_async_trainer", "wait", 1.0),
+        ("recipe.fully_async_policy.fully_async_trainer", "wait", 1.0),
+        ("recipe.dapo.dapo_ray_trainer", "generate", 0.0),
     ],
 )
 def test_gen_is_a_wait_where_others_make_the_rollouts(
@@ -178,6 +180,13 @@ def test_iterations_that_are_logged_together_are_closed_one_by_one(telemetry: Te
     log(telemetry)
     (loops,) = telemetry.points(m.LOOP_DURATION)
     assert (loops.count, loops.sum) == (3, 6)
+
+
+def test_the_recipes_word_for_the_wait_is_the_wait(telemetry: Telemetry) -> None:
+    with timer("step"):
+        spend(telemetry, 5, "wait_prev_gen")
+    log(telemetry)
+    assert telemetry.value(m.SAMPLE_DURATION, **{"rl.sample.kind": "wait"}) == 5
 
 
 def test_the_end_of_the_rollouts_is_neither_a_failure_nor_an_iteration(telemetry: Telemetry) -> None:
