@@ -38,6 +38,7 @@ Kind = Literal[
 ]
 
 _OURS = ("rl.", "rlotel.")
+_NAMES = frozenset([*semconv.metrics.BY_NAME, *semconv.spans.BY_NAME])
 _IDENTITY = frozenset(attribute.name for attribute in semconv.attributes.IDENTITY)
 
 
@@ -56,20 +57,51 @@ class Violation:
     """In how many points or spans."""
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What became of captured telemetry before the model."""
+
+    violations: list[Violation]
+    """In the order of the lines."""
+    judged: int
+    """The points and spans that the model has a say in."""
+    seen: int
+    """All points and spans."""
+
+
 def check(lines: Iterable[str]) -> list[Violation]:
-    """Every way in which the telemetry breaks the model, in the order of the lines.
+    """Every way in which the telemetry breaks the model; `lines` as for `judge`."""
+    return judge(lines).violations
+
+
+def judge(lines: Iterable[str]) -> Verdict:
+    """Judge telemetry by the model.
 
     Args:
         lines: OTLP JSON, one export request a line as a capture or the Collector's file exporter writes it; or the
             lines of one JSON text with an export request, or an array of them, in it. Keys may be in snake case.
     """
     found: dict[tuple[str, str, str], Violation] = {}
+    judged = seen = 0
     for line, text in _texts(lines):
-        for kind, name, detail in _judge_text(text):
-            seen = found.get((kind, name, detail))
+        records: list[Point | SpanRecord] = []
+        ways: list[_Found] = []
+        try:
+            requests = list(_requests(text))
+        except ValueError as error:
+            ways.append(("unreadable", "", str(error)))
+        else:
+            for points, spans in map(flatten, requests):
+                records += [*points, *spans]
+                ways += [way for point in points for way in _judge_point(point)]
+                ways += [way for span in spans for way in _judge_span(span)]
+        seen += len(records)
+        judged += sum(record.name.startswith(_OURS) or record.name in _NAMES for record in records)
+        for kind, name, detail in ways:
+            known = found.get((kind, name, detail))
             one = Violation(kind, name, detail, line)
-            found[kind, name, detail] = replace(seen, count=seen.count + 1) if seen else one
-    return list(found.values())
+            found[kind, name, detail] = replace(known, count=known.count + 1) if known else one
+    return Verdict(list(found.values()), judged, seen)
 
 
 _Found = tuple[Kind, str, str]
@@ -95,20 +127,6 @@ def _texts(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     else:
         yield first
         yield from numbered
-
-
-def _judge_text(text: str) -> Iterator[_Found]:
-    try:
-        requests = list(_requests(text))
-    except ValueError as error:
-        yield "unreadable", "", str(error)
-        return
-    for request in requests:
-        points, spans = flatten(request)
-        for point in points:
-            yield from _judge_point(point)
-        for span in spans:
-            yield from _judge_span(span)
 
 
 def _requests(text: str) -> Iterator[ExportRequest]:

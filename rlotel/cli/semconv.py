@@ -79,14 +79,18 @@ def check(captures: tuple[str, ...], as_json: bool) -> None:
     """Check captured telemetry, whoever emitted it; - is standard input.
 
     A capture is OTLP JSON, one export request a line, as rlotel and the Collector's file exporter write it. Exits
-    with 1 if something breaks the model.
+    with 1 if something breaks the model, or if there is nothing in it for the model to judge.
     """
-    from rlotel.conformance import check as find_violations
+    from rlotel.conformance import judge
 
     found: list[tuple[str, Violation]] = []
+    judged = seen = 0
     for capture in captures:
         with click.open_file(capture, encoding="utf-8", errors="replace") as lines:
-            found += [(capture, violation) for violation in find_violations(lines)]
+            verdict = judge(lines)
+        found += [(capture, violation) for violation in verdict.violations]
+        judged += verdict.judged
+        seen += verdict.seen
     if as_json:
         click.echo(json.dumps([{"capture": name, **asdict(violation)} for name, violation in found], indent=2))
     elif found:
@@ -95,8 +99,11 @@ def check(captures: tuple[str, ...], as_json: bool) -> None:
             what = violation.kind.replace("_", " ")
             table.add_row(f"{name}:{violation.line}", what, violation.name, violation.detail, str(violation.count))
         _print(table)
-    else:
-        click.echo("Nothing breaks the model.")
+    elif judged:
+        click.echo(f"Nothing breaks the model: {judged:,} points and spans were judged.")
+    if not found and not judged:
+        what = f"none of {seen:,} points and spans is of the model" if seen else "no points and no spans"
+        raise click.ClickException(f"there is nothing to judge: {what}")
     if found:
         raise click.exceptions.Exit(1)
 

@@ -117,9 +117,25 @@ def test_check_of_clean_captures_exits_0(tmp_path: Path) -> None:
     path = tmp_path / "capture.jsonl"
     path.write_text(capture("1"))
     result = invoke("check", str(path), str(path))
-    assert (result.exit_code, result.output) == (0, "Nothing breaks the model.\n")
+    said = "Nothing breaks the model: 2 points and spans were judged.\n"
+    assert (result.exit_code, result.output) == (0, said)
     result = invoke("check", "-", "--json", text=capture("1"))
     assert (result.exit_code, json.loads(result.output)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("", "no points and no spans"),
+        ("\n", "no points and no spans"),
+        (capture("1").replace("rl.train.mfu", "http.size"), "none of 1 points and spans is of the model"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_check_of_what_has_nothing_of_the_model_is_no_success(text: str, seen: str, options: tuple[str]) -> None:
+    result = invoke("check", "-", *options, text=text)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: there is nothing to judge: {seen}\n"
 
 
 def test_check_of_a_broken_capture_says_what_and_where_and_exits_1(tmp_path: Path) -> None:
