@@ -20,10 +20,16 @@ def alerts() -> None:
     """Alerts for Cloud Monitoring and Prometheus, from one source."""
 
 
-@alerts.command()
+@alerts.command(short_help="Write the files of all alerts.")
 @rendering.choices
 @rendering.spellings
-@click.option("--out", type=click.Path(path_type=Path), default=Path("rlotel-alerts"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("rlotel-alerts"),
+    show_default=True,
+    help="The folder to write to.",
+)
 @click.option("--check", is_flag=True, help="Write nothing; list what is stale, and end with 1 if something is.")
 def render(
     chosen: rendering.Chosen,
@@ -50,7 +56,7 @@ def list_alerts(
             click.echo(f"    {threshold.name} = {threshold.text(chosen.options.windows)}: {threshold.because}")
 
 
-@alerts.command(name="lint")
+@alerts.command(name="lint", short_help="Check alert policies of Cloud Monitoring.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m.")
 def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
@@ -63,7 +69,7 @@ def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
     rendering.report(lint.policies(texts, options.windows))
 
 
-@alerts.command()
+@alerts.command(short_help="Run every alert against its cases with promtool.")
 @rendering.choices
 @click.option(
     "--spelling",
@@ -91,7 +97,7 @@ def test(
     click.echo(f"{len(loaded)} alerts fire when they should and are silent when they should.")
 
 
-@alerts.command()
+@alerts.command(short_help="Make a project's alert policies what the sources say.")
 @rendering.choices
 @applying.choices
 @click.option(

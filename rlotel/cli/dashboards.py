@@ -23,10 +23,16 @@ def dashboards() -> None:
     """Dashboards for Cloud Monitoring and Grafana, from one source."""
 
 
-@dashboards.command()
+@dashboards.command(short_help="Write the files of all dashboards.")
 @rendering.choices
 @rendering.spellings
-@click.option("--out", type=click.Path(path_type=Path), default=Path("rlotel-dashboards"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("rlotel-dashboards"),
+    show_default=True,
+    help="The folder to write to.",
+)
 @click.option("--check", is_flag=True, help="Write nothing; list what is stale, and end with 1 if something is.")
 def render(
     chosen: rendering.Chosen,
@@ -44,7 +50,7 @@ def render(
     rendering.deliver(made, out, check)
 
 
-@dashboards.command(name="lint")
+@dashboards.command(name="lint", short_help="Check dashboards of Cloud Monitoring.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--loop-time", metavar="DURATION", help="How long an iteration takes, if over 15m.")
 def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
@@ -57,7 +63,7 @@ def lint_files(paths: tuple[Path, ...], loop_time: str | None) -> None:
     rendering.report(lint.dashboards(texts, options.windows))
 
 
-@dashboards.command()
+@dashboards.command(short_help="Make a project's dashboards what the sources say.")
 @rendering.choices
 @applying.choices
 def apply(
@@ -86,7 +92,13 @@ def apply(
 @rendering.choices
 @click.argument("name", metavar="DASHBOARD")
 @click.option("--prometheus", "url", required=True, metavar="URL", help="The Prometheus that has the values.")
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), default=6.0, show_default=True)
+@click.option(
+    "--hours",
+    type=click.FloatRange(min=0, min_open=True),
+    default=6.0,
+    show_default=True,
+    help="How much to show.",
+)
 @click.option("--end", type=float, help="Until when, in seconds since 1970; by default now.")
 @click.option(
     "--spelling",
@@ -94,6 +106,7 @@ def apply(
     type=click.Choice(list(spelling.ALL)),
     default=spelling.PROMETHEUS.name,
     show_default=True,
+    help="How your Prometheus writes names.",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="A .png or .svg file.")
 def preview(
