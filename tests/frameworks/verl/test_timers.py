@@ -353,7 +353,7 @@ def test_a_checkpoint_in_a_bucket_says_so(telemetry: Telemetry) -> None:
     assert telemetry.value(m.CHECKPOINT_AGE, **{"rl.checkpoint.tier": "object_storage"}) == 10
 
 
-def test_weights_are_timed_in_both_ways_that_verl_moves_them(telemetry: Telemetry) -> None:
+def test_weights_are_timed_in_all_ways_that_verl_moves_them(telemetry: Telemetry) -> None:
     """Its method looks at who calls it, and is a coroutine or not."""
     from verl.checkpoint_engine.base import CheckpointEngineManager
 
@@ -368,7 +368,14 @@ def test_weights_are_timed_in_both_ways_that_verl_moves_them(telemetry: Telemetr
     async def awaited() -> Any:
         return await manager.update_weights(global_steps=3)
 
-    assert manager.update_weights(3) == {}
+    def plainly() -> Any:
+        return manager.update_weights(3)
+
+    async def called() -> Any:
+        return plainly()
+
+    assert plainly() == {}
     assert asyncio.run(awaited()) == {}
+    assert asyncio.run(called()) == {}
     (transfers,) = telemetry.points(m.SYNC_DURATION)
-    assert (transfers.count, transfers.sum) == (2, 4)
+    assert (transfers.count, transfers.sum) == (3, 6)
