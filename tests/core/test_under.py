@@ -6,11 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from rlotel.errors import Faults
 from rlotel.patching import Patches
-from rlotel.watching import Call
 
 
 def awaited_or_not(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,21 +56,3 @@ def test_both_ways_of_calling_work_and_are_seen() -> None:
     assert vars(Engine)["move"] is original
     assert Engine().move(5) == 5
     assert len(seen) == 4
-
-
-@pytest.mark.filterwarnings("ignore:coroutine")
-def test_without_it_the_decorator_would_take_us_for_the_caller() -> None:
-    """Why it is needed: what looks like a plain function is called from a plain function, ours."""
-    patches = Patches(Faults())
-    seen: list[Call] = []
-    patches.watch(HERE, before=seen.append)
-
-    async def caller() -> Any:
-        return Engine().move(4)
-
-    try:
-        with pytest.raises(RuntimeError, match="running event loop"):
-            asyncio.run(caller())
-    finally:
-        patches.undo()
-    assert len(seen) == 1
