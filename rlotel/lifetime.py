@@ -95,8 +95,9 @@ class Lifetime:
             return
         self._inbox = Inbox()
         self._preemption = Preemption(self._inbox)
-        self._thread = threading.Thread(target=self._run, name="rlotel-lifetime", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="rlotel-lifetime", daemon=True)
+        thread.start()
+        self._thread = thread  # only now: one that could not be started cannot be waited for
         self._preemption.install()
 
     def soon(self, task: Callable[[], None]) -> None:

@@ -179,10 +179,11 @@ class Session:
     def end(self, state: RunState | None) -> None:
         """Undo, export one last time and stop; bounded."""
         self.patches.undo()
-        self._lifetime.stop()
-        self._finish(state or RunState.COMPLETED, EXIT_BOUND)
-        if self._gpus is not None:
-            self._gpus.stop()
+        with self.faults.contain("end of a session"):
+            self._lifetime.stop()
+            self._finish(state or RunState.COMPLETED, EXIT_BOUND)
+            if self._gpus is not None:
+                self._gpus.stop()
         self.instruments.unbind()
         self.tracing.reset()
         self.recorder.ages.reset()  # or what is still open would count as current in the next session
@@ -191,10 +192,11 @@ class Session:
         """A worker that had nothing to say has something now: its identity is settled after the same wait."""
         if not self._started:
             self._started = True
-            if self._child:
-                self._lifetime.stir()
-            else:
-                self._lifetime.start()
+            with self.faults.contain("start of a session"):  # there may be no thread or no socket to have
+                if self._child:
+                    self._lifetime.stir()
+                else:
+                    self._lifetime.start()
             if self._gpus is not None:
                 self._gpus.start()
         # What has arrived is settled: there is nothing to wait for.
@@ -212,7 +214,10 @@ class Session:
                 self._gpus.loop_began()
 
     def _freeze(self, *, loop: bool = False) -> None:
-        """Settle the identity and start exporting, once. Takes some milliseconds; no network is asked."""
+        """Settle the identity and start exporting, once.
+
+        Takes some milliseconds; half a second at most where a metadata server still owes its answer.
+        """
         with self._freezing, self.faults.contain("start of exporting"):
             if self._providers is not None or not (self._started or loop):
                 return

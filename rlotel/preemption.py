@@ -83,7 +83,7 @@ class Preemption:
         if not _in_main_thread():
             return
         previous = signal.getsignal(signal.SIGTERM)
-        if previous in {None, signal.SIG_IGN}:  # None: a handler of C code, which could not be called
+        if previous is None or previous is signal.SIG_IGN:  # None: a handler of C code, which could not be called
             return
         self._previous = previous
         signal.signal(signal.SIGTERM, self._handle)

@@ -174,6 +174,23 @@ def test_a_fork_while_other_threads_record_does_not_hang(program: Program, expor
     )
 
 
+def test_a_process_that_may_open_nothing_more_trains_all_the_same(program: Program) -> None:
+    done = program(
+        """
+        import resource
+        import rlotel
+        with rlotel.instrument(capture="before.jsonl"), rlotel.loop():
+            pass  # so that all that is imported is there
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        with rlotel.instrument(capture="capture.jsonl"), rlotel.loop() as loop:
+            loop.set(entropy=1)
+        print("trained")
+        """
+    )
+    assert done.stdout == "trained\n"
+    assert "training is not affected" in done.stderr
+
+
 def test_what_the_garbage_collector_calls_may_record(program: Program) -> None:
     program(
         """

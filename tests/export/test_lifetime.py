@@ -124,6 +124,22 @@ def test_a_handler_of_the_users_runs_after_ours(program: type[Program]) -> None:
     assert ended.code == 5
 
 
+def test_a_handler_may_be_any_object_that_can_be_called(program: type[Program]) -> None:
+    handler = """
+class Handler:
+    __hash__ = None
+    def __call__(self, *_):
+        say("mine")
+        sys.exit(5)
+signal.signal(signal.SIGTERM, Handler())
+"""
+    running = program(SETUP + handler + "lifetime.start()\nwait()", {})
+    running.wait_for("ready")
+    running.send(signal.SIGTERM)
+    ended = running.end()
+    assert (ended.out.splitlines(), ended.code) == (["ready", "preempted 2.5", "mine", "finish preempted 4.5"], 5)
+
+
 def test_a_handler_that_lets_the_program_go_on_is_called_again(program: type[Program]) -> None:
     source = SETUP + "signal.signal(signal.SIGTERM, lambda *_: say('mine'))\nlifetime.start()\nwait()"
     running = program(source, {})
