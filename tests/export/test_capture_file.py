@@ -8,23 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from rlotel import otlp_json
 from rlotel.capture import Capture, CaptureFile, read
-
-
-def _gauge(name: str = "loss") -> ExportMetricsServiceRequest:
-    request = ExportMetricsServiceRequest()
-    metric = request.resource_metrics.add().scope_metrics.add().metrics.add(name=name)
-    metric.gauge.data_points.add(as_double=0.5)
-    return request
-
-
-def _span() -> ExportTraceServiceRequest:
-    request = ExportTraceServiceRequest()
-    request.resource_spans.add().scope_spans.add().spans.add(name="rl.loop", trace_id=b"\xab" * 16)
-    return request
+from tests.export.messages import gauge, span
 
 
 def _read(*requests: otlp_json.ExportRequest) -> Capture:
@@ -33,8 +20,8 @@ def _read(*requests: otlp_json.ExportRequest) -> Capture:
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "not" / "there yet" / "capture.jsonl"
-    metrics = _gauge("é\u2028")
-    spans = _span()
+    metrics = gauge("é\u2028")
+    spans = span()
     with CaptureFile(path) as file:
         assert (file.write(metrics), file.write(spans)) == (True, True)
         assert read(path) == _read(metrics, spans)  # in the file at once: nothing waits for a close
@@ -44,8 +31,8 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_capture_file_stops_at_its_limit(tmp_path: Path) -> None:
-    small = _gauge()
-    large = _gauge("l" * 200)
+    small = gauge()
+    large = gauge("l" * 200)
     size = len(otlp_json.to_line(small)) + 1
     path = tmp_path / "capture.jsonl"
     with CaptureFile(path, limit_bytes=3 * size) as file:
@@ -105,7 +92,7 @@ def test_after_a_disk_was_cleared_writing_goes_on(tmp_path: Path) -> None:
 
 def test_threads_write_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "capture.jsonl"
-    requests = [_gauge(f"m{n}") for n in range(8)]
+    requests = [gauge(f"m{n}") for n in range(8)]
 
     def write(request: ExportMetricsServiceRequest) -> None:
         for _ in range(25):

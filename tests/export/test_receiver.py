@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,6 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import (
     InMemoryMetricReader,
@@ -31,24 +25,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from rlotel import capture, otlp_json
 from rlotel.receiver import Receiver, Reply
-
-Send = Callable[..., Any]  # the fixture: one request without retries, and its Answer
-SOON = 20.0  # seconds: what "it arrives" may take on a busy machine
-both_protocols = pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-
-
-def _gauge(name: str = "loss", value: float = 0.5) -> ExportMetricsServiceRequest:
-    request = ExportMetricsServiceRequest()
-    metric = request.resource_metrics.add().scope_metrics.add().metrics.add(name=name)
-    metric.gauge.data_points.add(as_double=value)
-    return request
-
-
-def _one_of_each() -> list[otlp_json.ExportRequest]:
-    spans, logs = ExportTraceServiceRequest(), ExportLogsServiceRequest()
-    spans.resource_spans.add().scope_spans.add().spans.add(name="rl.loop", trace_id=b"\xab" * 16)
-    logs.resource_logs.add().scope_logs.add().log_records.add().body.string_value = "é"
-    return [_gauge(), spans, logs]
+from tests.export.messages import SOON, Send, both_protocols, gauge, one_of_each
 
 
 def _exporters(receiver: Receiver, protocol: str, **options: Any) -> tuple[Any, Any]:
@@ -127,10 +104,10 @@ def test_exports_over_tls_with_a_private_ca_arrive(
 
 @both_protocols
 def test_all_three_signals_arrive_as_they_were_sent(send: Send, receiver: Receiver, protocol: str) -> None:
-    for request in _one_of_each():
+    for request in one_of_each():
         assert send(receiver, protocol, request, {"x-run": "R 1"}).code in (200, grpc.StatusCode.OK)
     assert [(r.signal, r.protocol, r.message) for r in receiver.requests] == [
-        (otlp_json.signal_of(request), protocol, request) for request in _one_of_each()
+        (otlp_json.signal_of(request), protocol, request) for request in one_of_each()
     ]
     assert [r.headers["x-run"] for r in receiver.requests] == ["R 1"] * 3
 
@@ -158,9 +135,9 @@ def test_the_capture_file_holds_what_was_received(send: Send, tmp_path: Path) ->
     with Receiver(capture=path) as receiver:
         _train(*_exporters(receiver, "grpc"))
         receiver.reply = Reply(http_status=503)
-        send(receiver, "http/protobuf", _gauge("refused"))
+        send(receiver, "http/protobuf", gauge("refused"))
         receiver.reply = Reply()
-        for request in _one_of_each():
+        for request in one_of_each():
             send(receiver, "http/protobuf", request)
         received, captured = receiver.requests, receiver.capture
     lines = path.read_text().splitlines()
@@ -175,16 +152,16 @@ def test_the_capture_file_holds_what_was_received(send: Send, tmp_path: Path) ->
 
 
 @both_protocols
-def test_manysenders_lose_nothing(send: Send, receiver: Receiver, protocol: str) -> None:
+def test_many_senders_lose_nothing(send: Send, receiver: Receiver, protocol: str) -> None:
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: send(receiver, protocol, _gauge(f"m{n}", n)), range(40)))
+        list(pool.map(lambda n: send(receiver, protocol, gauge(f"m{n}", n)), range(40)))
     assert {p.name: p.value for p in receiver.capture.points()} == {f"m{n}": n for n in range(40)}
     assert len(receiver.requests) == 40
 
 
 @both_protocols
 def test_large_requests_are_taken(send: Send, receiver: Receiver, protocol: str) -> None:
-    request = _gauge("n" * (8 << 20))  # twice gRPC's own limit
+    request = gauge("n" * (8 << 20))  # twice gRPC's own limit
     assert send(receiver, protocol, request).code in (200, grpc.StatusCode.OK)
     assert receiver.requests[0].message == request
 
@@ -199,8 +176,8 @@ def test_waiting_ends_when_what_is_waited_for_has_come(send: Send, receiver: Rec
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(receiver.wait_for, has_both, 60)
         assert looked.wait(SOON)
-        send(receiver, "http/protobuf", _gauge("loss"))
-        send(receiver, "grpc", _gauge("kl"))
+        send(receiver, "http/protobuf", gauge("loss"))
+        send(receiver, "grpc", gauge("kl"))
         assert waiting.result(SOON) is True
     assert receiver.wait_for(has_both, 0)
 
@@ -210,16 +187,16 @@ def test_waiting_in_vain_ends_at_the_timeout(receiver: Receiver) -> None:
 
 
 def test_clear_forgets(send: Send, receiver: Receiver) -> None:
-    send(receiver, "http/protobuf", _gauge("old"))
+    send(receiver, "http/protobuf", gauge("old"))
     receiver.clear()
     assert (receiver.requests, receiver.refused, receiver.capture) == ([], [], capture.Capture())
-    send(receiver, "http/protobuf", _gauge("new"))
+    send(receiver, "http/protobuf", gauge("new"))
     assert receiver.capture.names() == ["new"]
 
 
 def test_a_snapshot_does_not_change(send: Send, receiver: Receiver) -> None:
-    send(receiver, "http/protobuf", _gauge())
+    send(receiver, "http/protobuf", gauge())
     captured, received = receiver.capture, receiver.requests
-    send(receiver, "http/protobuf", _gauge())
+    send(receiver, "http/protobuf", gauge())
     assert (len(captured.points()), len(received)) == (1, 1)
     assert (len(receiver.capture.points()), len(receiver.requests)) == (2, 2)

@@ -12,23 +12,12 @@ from typing import Any
 import grpc
 import pytest
 import requests
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 
 from rlotel.receiver import Receiver
+from tests.export.messages import SOON, Send, gauge
 
-Send = Callable[..., Any]  # the fixture: one request without retries, and its Answer
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
-SOON = 20.0  # seconds: what "it arrives" may take on a busy machine
-
-
-def _gauge(name: str = "loss", value: float = 0.5) -> ExportMetricsServiceRequest:
-    request = ExportMetricsServiceRequest()
-    metric = request.resource_metrics.add().scope_metrics.add().metrics.add(name=name)
-    metric.gauge.data_points.add(as_double=value)
-    return request
 
 
 def test_tls_lets_in_nobody_who_does_not_speak_it_or_trust_it(tls_files: Any) -> None:
@@ -45,7 +34,7 @@ def test_tls_lets_in_nobody_who_does_not_speak_it_or_trust_it(tls_files: Any) ->
             grpc.secure_channel(address, grpc.ssl_channel_credentials()),
         ):
             with channel, pytest.raises(grpc.RpcError) as refusal:
-                MetricsServiceStub(channel).Export(_gauge(), timeout=SOON)  # type: ignore[no-untyped-call]
+                MetricsServiceStub(channel).Export(gauge(), timeout=SOON)  # type: ignore[no-untyped-call]
             assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
         assert (receiver.requests, receiver.refused) == ([], [])
 
@@ -57,7 +46,7 @@ def _post(receiver: Receiver, body: bytes, path: str = "/v1/metrics", **headers:
 
 
 def test_what_is_no_otlp_over_http_is_told_so(receiver: Receiver) -> None:
-    body = _gauge().SerializeToString()
+    body = gauge().SerializeToString()
     zipped = gzip.compress(body)
     bomb = zlib.compress(bytes(65 << 20))
     answers = [
@@ -98,10 +87,10 @@ def test_half_a_request_is_not_taken_for_a_whole_one(send: Send, receiver: Recei
         "Content-Type: application/x-protobuf\r\nContent-Length: 90\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", receiver.http_port), SOON) as client:
-        client.sendall(head.encode() + _gauge("half").SerializeToString())
+        client.sendall(head.encode() + gauge("half").SerializeToString())
         client.shutdown(socket.SHUT_WR)
         assert client.recv(1) == b""
-    send(receiver, "http/protobuf", _gauge("whole"))
+    send(receiver, "http/protobuf", gauge("whole"))
     assert receiver.capture.names() == ["whole"]
 
 
@@ -109,16 +98,16 @@ def test_after_closing_nothing_is_taken_and_the_ports_are_free(send: Send) -> No
     first = Receiver()
     with requests.Session() as session:
         url = f"{first.http_endpoint}/v1/metrics"
-        body = _gauge().SerializeToString()
+        body = gauge().SerializeToString()
         assert session.post(url, body, headers=PROTOBUF, timeout=SOON).status_code == 200
         first.close()
         # Also not over the connection that was kept open.
         with pytest.raises(requests.exceptions.ConnectionError):
             session.post(url, body, headers=PROTOBUF, timeout=SOON)
-        assert send(first, "grpc", _gauge()).code is grpc.StatusCode.UNAVAILABLE
+        assert send(first, "grpc", gauge()).code is grpc.StatusCode.UNAVAILABLE
         with Receiver(http_port=first.http_port, grpc_port=first.grpc_port) as second:
             assert session.post(url, body, headers=PROTOBUF, timeout=SOON).status_code == 200
-            assert send(second, "grpc", _gauge()).code is grpc.StatusCode.OK
+            assert send(second, "grpc", gauge()).code is grpc.StatusCode.OK
             assert (len(first.requests), len(second.requests)) == (1, 2)
 
 

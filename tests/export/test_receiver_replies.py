@@ -1,40 +1,18 @@
 """The embedded receiver's answers: good, bad on demand, late, and none."""
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import grpc
 import pytest
 import requests
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from rlotel import capture, otlp_json
 from rlotel.receiver import Receiver, Reply
-
-Send = Callable[..., Any]  # the fixture: one request without retries, and its Answer
-SOON = 20.0  # seconds: what "it arrives" may take on a busy machine
-both_protocols = pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-
-
-def _gauge(name: str = "loss", value: float = 0.5) -> ExportMetricsServiceRequest:
-    request = ExportMetricsServiceRequest()
-    metric = request.resource_metrics.add().scope_metrics.add().metrics.add(name=name)
-    metric.gauge.data_points.add(as_double=value)
-    return request
-
-
-def _one_of_each() -> list[otlp_json.ExportRequest]:
-    spans, logs = ExportTraceServiceRequest(), ExportLogsServiceRequest()
-    spans.resource_spans.add().scope_spans.add().spans.add(name="rl.loop", trace_id=b"\xab" * 16)
-    logs.resource_logs.add().scope_logs.add().log_records.add().body.string_value = "é"
-    return [_gauge(), spans, logs]
+from tests.export.messages import SOON, Send, both_protocols, gauge, one_of_each
 
 
 def test_json_over_http_arrives_and_is_answered_in_json(receiver: Receiver) -> None:
@@ -46,9 +24,9 @@ def test_json_over_http_arrives_and_is_answered_in_json(receiver: Receiver) -> N
             headers={"Content-Type": "application/json; charset=utf-8"},
             timeout=SOON,
         )
-        for request in _one_of_each()
+        for request in one_of_each()
     ]
-    assert [(r.protocol, r.message) for r in receiver.requests] == [("http/json", r) for r in _one_of_each()]
+    assert [(r.protocol, r.message) for r in receiver.requests] == [("http/json", r) for r in one_of_each()]
     assert [(a.status_code, a.headers["Content-Type"]) for a in answers] == [(200, "application/json")] * 3
     assert [a.json()["partialSuccess"] for a in answers] == [
         {"rejectedDataPoints": "2", "errorMessage": "two too many"},
@@ -59,14 +37,14 @@ def test_json_over_http_arrives_and_is_answered_in_json(receiver: Receiver) -> N
 
 @both_protocols
 def test_a_plain_success_has_an_empty_answer(send: Send, receiver: Receiver, protocol: str) -> None:
-    assert [send(receiver, protocol, request).text for request in _one_of_each()] == ["", "", ""]
+    assert [send(receiver, protocol, request).text for request in one_of_each()] == ["", "", ""]
 
 
 @both_protocols
 def test_a_required_header_must_be_there_and_right(send: Send, protocol: str) -> None:
     with Receiver(require_headers={"Authorization": "Bearer s3cret"}) as receiver:
         answers = [
-            send(receiver, protocol, _gauge(), headers)
+            send(receiver, protocol, gauge(), headers)
             for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Bearer s3cret"})
         ]
         no, yes = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.OK) if protocol == "grpc" else (401, 200)
@@ -91,33 +69,33 @@ BAD = {
 @pytest.mark.parametrize("status", BAD)
 def test_it_answers_badly_on_demand(send: Send, receiver: Receiver, protocol: str, status: int) -> None:
     receiver.reply = Reply(http_status=status, message="says who?")
-    answer = send(receiver, protocol, _gauge())
+    answer = send(receiver, protocol, gauge())
     assert (answer.code, answer.text) == (BAD[status] if protocol == "grpc" else status, "says who?")
-    assert [(r.signal, r.message) for r in receiver.refused] == [("metrics", _gauge())]
+    assert [(r.signal, r.message) for r in receiver.refused] == [("metrics", gauge())]
     assert (receiver.requests, receiver.capture) == ([], capture.Capture())
     receiver.reply = Reply()
-    assert send(receiver, protocol, _gauge()).code in (200, grpc.StatusCode.OK)
+    assert send(receiver, protocol, gauge()).code in (200, grpc.StatusCode.OK)
     assert [p.name for p in receiver.capture.points()] == ["loss"]
 
 
 def test_the_two_protocols_may_be_answered_differently(send: Send, receiver: Receiver) -> None:
     receiver.reply = Reply(grpc_status=grpc.StatusCode.DEADLINE_EXCEEDED, message="too late")
-    assert send(receiver, "grpc", _gauge())[:2] == (grpc.StatusCode.DEADLINE_EXCEEDED, "too late")
-    assert send(receiver, "http/protobuf", _gauge()).code == 200
+    assert send(receiver, "grpc", gauge())[:2] == (grpc.StatusCode.DEADLINE_EXCEEDED, "too late")
+    assert send(receiver, "http/protobuf", gauge()).code == 200
     assert [r.protocol for r in receiver.refused + receiver.requests] == ["grpc", "http/protobuf"]
 
 
 def test_a_busy_answer_says_when_to_come_back(send: Send, receiver: Receiver) -> None:
     receiver.reply = Reply(http_status=429, retry_after=7)
-    assert send(receiver, "http/protobuf", _gauge()).headers["Retry-After"] == "7"
+    assert send(receiver, "http/protobuf", gauge()).headers["Retry-After"] == "7"
     receiver.reply = Reply(http_status=429)
-    assert "Retry-After" not in send(receiver, "http/protobuf", _gauge()).headers
+    assert "Retry-After" not in send(receiver, "http/protobuf", gauge()).headers
 
 
 @both_protocols
 def test_a_partial_success_is_taken_and_says_what_was_not(send: Send, receiver: Receiver, protocol: str) -> None:
     receiver.reply = Reply(rejected=3, message="too old")
-    answer = send(receiver, protocol, _gauge())
+    answer = send(receiver, protocol, gauge())
     said = ExportMetricsServiceResponse()
     said.partial_success.rejected_data_points = 3
     said.partial_success.error_message = "too old"
@@ -131,7 +109,7 @@ def test_a_partial_success_is_taken_and_says_what_was_not(send: Send, receiver: 
 @both_protocols
 def test_a_late_answer_comes(send: Send, receiver: Receiver, protocol: str) -> None:
     receiver.reply = Reply(delay=0.05)
-    assert send(receiver, protocol, _gauge()).code in (200, grpc.StatusCode.OK)
+    assert send(receiver, protocol, gauge()).code in (200, grpc.StatusCode.OK)
 
 
 @both_protocols
@@ -141,10 +119,10 @@ def test_a_client_may_give_up_before_the_answer(
 ) -> None:
     receiver.reply = reply
     if protocol == "grpc":
-        assert send(receiver, protocol, _gauge(), timeout=0.5).code is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert send(receiver, protocol, gauge(), timeout=0.5).code is grpc.StatusCode.DEADLINE_EXCEEDED
     else:
         with pytest.raises(requests.exceptions.ReadTimeout):
-            send(receiver, protocol, _gauge(), timeout=0.5)
+            send(receiver, protocol, gauge(), timeout=0.5)
     assert receiver.wait_for(lambda _: receiver.requests or receiver.refused, SOON)
     assert (len(receiver.requests), len(receiver.refused)) == ((1, 0) if taken else (0, 1))
 
@@ -154,7 +132,7 @@ def test_it_closes_at_once_with_requests_in_flight(send: Send, protocol: str) ->
     receiver = Receiver(reply=Reply(silent=True))
     with ThreadPoolExecutor(12) as pool:
         # More than a pool of the usual size would serve at a time.
-        calls = [pool.submit(send, receiver, protocol, _gauge(), timeout=60) for _ in range(12)]
+        calls = [pool.submit(send, receiver, protocol, gauge(), timeout=60) for _ in range(12)]
         assert receiver.wait_for(lambda _: len(receiver.refused) == 12, SOON)
         before = time.monotonic()
         receiver.close()
