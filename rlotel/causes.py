@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +118,35 @@ def of_grpc(code: str, details: str, seconds: float) -> str:
     if _speaks_http(details):
         return _HTTP_PORT
     return f"it refused the request ({words})"
+
+
+def asked_by_http(retry_after: str | None) -> float | None:
+    """The seconds that a `Retry-After` asks to wait, or None."""
+    try:
+        return max(0.0, float(retry_after or ""))
+    except ValueError:
+        return None  # a date: our own pause will do
+
+
+def asked_by_grpc(error: Any) -> float | None:
+    """The seconds that the trailers of a failed call ask to wait, or None."""
+    from google.protobuf.message import DecodeError
+    from google.rpc.error_details_pb2 import RetryInfo
+    from google.rpc.status_pb2 import Status
+
+    trailers = dict(error.trailing_metadata() or ())
+    info = RetryInfo()
+    try:
+        if packed := trailers.get("grpc-status-details-bin"):
+            for detail in Status.FromString(packed).details:
+                if detail.Unpack(info):
+                    return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9)
+        if plain := trailers.get("google.rpc.retryinfo-bin"):
+            info = RetryInfo.FromString(plain)
+            return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9)
+    except DecodeError:
+        pass
+    return None
 
 
 def _of_unavailable(details: str) -> str | None:

@@ -121,7 +121,7 @@ class HttpTransport:
             raise NotDelivered(
                 causes.of_status(status, body, answer.headers.get("Location")),
                 retry=status in _RETRIED_STATUS,
-                retry_after=_seconds(answer.headers.get("Retry-After")),
+                retry_after=causes.asked_by_http(answer.headers.get("Retry-After")),
             )
         if answer.headers.get("Content-Type", "").startswith("text/html"):
             raise NotDelivered(causes.WEB_PAGE)
@@ -131,7 +131,11 @@ class HttpTransport:
             return None  # some collectors answer a success in JSON or in words
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close its connections: urllib3 does so as it is collected, but no more as Python exits."""
+        for adapter in self._session.adapters.values():
+            pools: Any = getattr(getattr(adapter, "poolmanager", None), "pools", None)
+            for key in pools.keys() if pools else ():
+                pools[key].close()
         self._session.close()
 
 
@@ -171,7 +175,7 @@ class GrpcTransport:
             )
         except grpc.RpcError as error:
             code = error.code().name
-            after = _retry_info(error)
+            after = causes.asked_by_grpc(error)
             raise NotDelivered(
                 causes.of_grpc(code, error.details() or "", timeout),
                 retry=code in _RETRIED_CODES or (code == "RESOURCE_EXHAUSTED" and after is not None),
@@ -272,29 +276,3 @@ def _compressed(body: bytes, compression: str) -> bytes:
     if compression == "gzip":
         return gzip.compress(body, 1)
     return zlib.compress(body, 1) if compression == "deflate" else body
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    try:
-        return max(0.0, float(retry_after or ""))
-    except ValueError:
-        return None  # a date: our own pause will do
-
-
-def _retry_info(error: Any) -> float | None:
-    from google.rpc.error_details_pb2 import RetryInfo
-    from google.rpc.status_pb2 import Status
-
-    trailers = dict(error.trailing_metadata() or ())
-    info = RetryInfo()
-    try:
-        if packed := trailers.get("grpc-status-details-bin"):
-            for detail in Status.FromString(packed).details:
-                if detail.Unpack(info):
-                    return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9)
-        if plain := trailers.get("google.rpc.retryinfo-bin"):
-            info = RetryInfo.FromString(plain)
-            return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9)
-    except DecodeError:
-        pass
-    return None

@@ -247,3 +247,13 @@ print("hung", len(left), flush=True)
 """
     ended = program(TRAINING + source, environment(receiver, protocol)).end()
     assert (ended.out, ended.code) == ("hung 0\n", 0), ended.err
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_pythons_development_mode_has_nothing_to_complain_of(
+    receiver: Receiver, program: type[Program], protocol: str
+) -> None:
+    flushed = TRAINING + "rlotel.instrument().flush(5)\ntrain(iteration=1)"
+    ended = program(flushed, {**environment(receiver, protocol), "PYTHONDEVMODE": "1"}).end()
+    assert (ended.code, ended.err) == (0, "")
+    assert samples(receiver.capture) == 20
