@@ -200,7 +200,11 @@ class Reader(MetricReader):
         """Export now, or as soon as the distance to the last export allows."""
         return self.thread.wait(self.thread.ask(), time.monotonic() + timeout_millis / 1000)
 
-    def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:  # noqa: ARG002
+    def shutdown(
+        self,
+        timeout_millis: float = 30_000,
+        **kwargs: Any,  # noqa: ARG002 - the SDK's signature
+    ) -> None:
         """Export one last time. A second call does nothing."""
         self.thread.end_close(self.thread.begin_close(time.monotonic() + timeout_millis / 1000))
 

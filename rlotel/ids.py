@@ -17,7 +17,6 @@ class Ids(IdGenerator):
     """Random ids, seeded by the operating system, anew in a forked child. Safe in any thread."""
 
     def __init__(self) -> None:
-        self._preset = threading.local()
         self._seed()
 
     def generate_span_id(self) -> int:

@@ -147,10 +147,6 @@ class Instruments:
         """
         self._growing.setdefault(metric, []).append(read)
 
-    def forget(self, metric: Metric) -> None:
-        """Drop every value of a gauge."""
-        self._gauges[metric].clear()
-
     def loop_finished(self) -> None:
         """Let gauges age by one loop."""
         self._loops += 1

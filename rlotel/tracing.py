@@ -45,11 +45,6 @@ class Tracing:
         self._ids: Ids | None = None
         self._early: deque[Callable[[Tracer], None]] = deque(maxlen=MOST_EARLY)
 
-    @property
-    def ready(self) -> bool:
-        """Whether spans can be made."""
-        return self._tracer is not None
-
     def bind(self, tracer: Tracer, ids: Ids | None) -> None:
         """Make spans with `tracer` from now on; `ids` is None where a host's provider makes them."""
         self._tracer, self._ids = tracer, ids

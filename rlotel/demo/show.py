@@ -44,7 +44,6 @@ class Screen(logging.Handler):
         self._signals = Signals()
         self._said: list[str] = []
         self._began = time.monotonic()
-        self._elapsed = 0.0
         self._outcome: Outcome | None = None
         self._live = Live(
             console=console, screen=True, refresh_per_second=_FRAMES_PER_SECOND, get_renderable=self._frame

@@ -16,7 +16,7 @@ from rlotel import capture as captures
 from rlotel.otlp_json import signal_of
 from rlotel.receiver.grpc import GrpcServer
 from rlotel.receiver.http import HttpServer
-from rlotel.receiver.reply import Protocol, Reply, Request
+from rlotel.receiver.reply import Certificate, Protocol, Reply, Request
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +51,7 @@ class Receiver:
         host: str = "127.0.0.1",
         capture: str | os.PathLike[str] | None = None,
         require_headers: Mapping[str, str] | None = None,
-        tls: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+        tls: Certificate | None = None,
         reply: Reply | None = None,
     ) -> None:
         self.reply = reply or Reply()

@@ -12,10 +12,9 @@ from opentelemetry.proto.collector.logs.v1 import logs_service_pb2_grpc as logs
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2_grpc as metrics
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as traces
 
-from rlotel.receiver.reply import MESSAGE_LIMIT_BYTES, ExportResponse, Take
+from rlotel.receiver.reply import MESSAGE_LIMIT_BYTES, Certificate, ExportResponse, Take
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from rlotel.otlp_json import ExportRequest
@@ -31,7 +30,7 @@ class GrpcServer:
         self,
         host: str,
         port: int,
-        tls: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None,
+        tls: Certificate | None,
         take: Take,
     ) -> None:
         self._server = grpc.server(

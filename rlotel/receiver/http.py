@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from rlotel.otlp_json import REQUESTS, from_text, to_object
-from rlotel.receiver.reply import MESSAGE_LIMIT_BYTES, Protocol, Reply, Take
+from rlotel.receiver.reply import MESSAGE_LIMIT_BYTES, Certificate, Protocol, Reply, Take
 
 if TYPE_CHECKING:
-    import os
-
     from rlotel.otlp_json import ExportRequest
 
 _PATHS = {f"/v1/{signal}": kind for signal, kind in REQUESTS.items()}
@@ -45,7 +43,7 @@ class HttpServer:
         self,
         host: str,
         port: int,
-        tls: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None,
+        tls: Certificate | None,
         take: Take,
     ) -> None:
         self._server = _Server((host, port), take)

@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from rlotel.otlp_json import ExportRequest, Signal, signal_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
 Protocol = Literal["http/protobuf", "http/json", "grpc"]
@@ -22,6 +23,9 @@ ExportResponse: TypeAlias = ExportMetricsServiceResponse | ExportTraceServiceRes
 
 Take: TypeAlias = "Callable[[Protocol, dict[str, str], ExportRequest], Reply]"
 """What a server hands each request to, and learns the answer from."""
+
+Certificate: TypeAlias = "tuple[str | os.PathLike[str], str | os.PathLike[str]]"
+"""The files of a PEM certificate chain and of its private key."""
 
 MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
 """The largest request either server takes, unpacked."""
