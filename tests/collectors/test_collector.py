@@ -1,9 +1,6 @@
 """The collector in a session: what is exported, by whom, and what never waits for it."""
 
 import os
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,8 +16,7 @@ from rlotel import capture, conformance
 from rlotel.collectors import gpu
 from rlotel.semconv import metrics as m
 from rlotel.testing import Telemetry, captured
-from tests.collectors.conftest import Builds, Driver, until
-from tests.conftest import Program
+from tests.collectors.conftest import Driver, until
 
 Open = Callable[..., Telemetry]
 
@@ -205,195 +201,6 @@ def test_a_worker_of_which_only_the_role_is_known_reads_too(driver: Driver, open
         return [point.attributes.get("rl.role") for point in telemetry.points(m.HW_POWER)]
 
     until(lambda: roles() == [None] * 4 + ["rollout"] + [None] * 3)
-
-
-RANK = """
-import sys
-import rlotel
-with rlotel.instrument():
-    with rlotel.train():
-        print("ready", flush=True)
-        sys.stdin.read()
-"""
-
-
-def test_of_four_ranks_one_reads_and_another_takes_over_when_it_is_killed(builds: Builds, tmp_path: Path) -> None:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RLOTEL_", "OTEL_"))}
-    environ |= {
-        "LD_LIBRARY_PATH": str(builds.new),
-        "TMPDIR": str(tmp_path),
-        "MASTER_ADDR": "h",
-        "MASTER_PORT": "1",
-    }
-    environ |= {"RLOTEL_EXPORT_INTERVAL": "0.2", "RLOTEL_ATTEMPT": "a"}
-    ranks: dict[int, subprocess.Popen[bytes]] = {}
-
-    def readers() -> set[int]:
-        return {
-            rank
-            for rank in ranks
-            if (file := tmp_path / f"{rank}.jsonl").exists() and capture.read(file).points("hw.power")
-        }
-
-    with ExitStack() as stack:
-        for rank in range(4):
-            mine = {"RANK": str(rank), "LOCAL_RANK": str(rank), "RLOTEL_CAPTURE": str(tmp_path / f"{rank}.jsonl")}
-            ranks[rank] = stack.enter_context(
-                subprocess.Popen([sys.executable, "-c", RANK], env={**environ, **mine}, stdin=subprocess.PIPE)
-            )
-        until(readers, 60)
-        # By now all have had their chance.
-        until(lambda: all((tmp_path / f"{rank}.jsonl").exists() for rank in ranks), 60)
-        first = readers()
-        assert len(first) == 1
-        for rank in first:
-            ranks[rank].send_signal(signal.SIGKILL)
-        until(lambda: readers() - first, 60)
-        assert len(readers() - first) == 1
-        for rank in ranks:
-            stream = ranks[rank].stdin
-            assert stream is not None
-            stream.close()
-
-
-LOOP = """
-import sys
-import rlotel
-with rlotel.instrument():
-    with rlotel.loop():
-        sys.stdin.read()
-"""
-LAUNCHER = """
-import sys
-import rlotel
-with rlotel.instrument():
-    sys.stdin.read()
-"""
-
-
-def test_the_process_with_the_loop_reads_as_long_as_it_is_there(builds: Builds, tmp_path: Path) -> None:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RLOTEL_", "OTEL_"))}
-    environ |= {"LD_LIBRARY_PATH": str(builds.new), "TMPDIR": str(tmp_path), "RLOTEL_RUN_ID": "r"}
-    environ["RLOTEL_EXPORT_INTERVAL"] = "0.2"
-
-    def latest(name: str) -> int:
-        file = tmp_path / name
-        return max((p.time_ns for p in capture.read(file).points("hw.power")), default=0) if file.exists() else 0
-
-    def begun(code: str, name: str, **more: str) -> subprocess.Popen[bytes]:
-        mine = {"RLOTEL_CAPTURE": str(tmp_path / name), **more}
-        return subprocess.Popen([sys.executable, "-c", code], env={**environ, **mine}, stdin=subprocess.PIPE)
-
-    with begun(LAUNCHER, "launcher") as launcher:
-        until(lambda: latest("launcher"), 60)
-        with begun(LOOP, "loop", RLOTEL_ATTEMPT="a") as loop:
-            until(lambda: latest("loop") > latest("launcher") + 3e9, 60)
-            assert loop.stdin is not None
-            loop.stdin.close()
-        until(lambda: latest("launcher") > latest("loop"), 60)
-        assert launcher.stdin is not None
-        launcher.stdin.close()
-
-
-def test_a_hanging_driver_does_not_delay_the_end_of_the_program(
-    builds: Builds, tmp_path: Path, program: Program
-) -> None:
-    control = tmp_path / "control"
-    control.write_text("count=2\ndelay_us.nvmlDeviceGetPowerUsage=600000000\n")
-    out = program(
-        """
-        import os, time
-        import rlotel
-        rlotel.instrument(run_id="r", capture="capture.jsonl")
-        with rlotel.loop(iteration=1), rlotel.train():
-            time.sleep(2)  # the thread is in the driver by now
-            child = os.fork()
-            if not child:
-                os._exit(0)
-            os.waitpid(child, 0)
-        print(time.time())
-        """,
-        LD_LIBRARY_PATH=str(builds.new),
-        FAKE_NVML_CONTROL=str(control),
-        TMPDIR=str(tmp_path),
-    ).stdout
-    assert time.time() - float(out) < 20
-
-
-def test_a_forked_child_neither_hangs_nor_repeats_its_parent(
-    builds: Builds, tmp_path: Path, program: Program
-) -> None:
-    control = tmp_path / "control"
-    control.write_text("count=2\n")
-    program(
-        """
-        import os, time
-        import rlotel
-        from rlotel import capture
-
-        def seen(pid, name="hw.power"):
-            path = f"{os.environ['TMPDIR']}/rlotel-{os.getuid()}/r-{pid}.jsonl"
-            return capture.read(path).points(name) if os.path.exists(path) else []
-
-        rlotel.instrument(run_id="r", export_interval=0.1)
-        parent = os.getpid()
-        while not seen(parent):
-            time.sleep(0.05)
-        child = os.fork()
-        if not child:
-            for number in range(3):
-                with rlotel.loop(iteration=number), rlotel.train():
-                    time.sleep(0.2)
-            rlotel.uninstrument()
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert seen(child, "rl.loop.duration")
-        assert not seen(child)
-        before = len(seen(parent))
-        while len(seen(parent)) == before:
-            time.sleep(0.05)
-        """,
-        LD_LIBRARY_PATH=str(builds.new),
-        FAKE_NVML_CONTROL=str(control),
-        TMPDIR=str(tmp_path),
-        timeout=120,
-    )
-
-
-def test_without_a_driver_there_is_one_line_and_training_goes_on(program: Program, tmp_path: Path) -> None:
-    code = """
-        import logging, time
-        logging.basicConfig(level=logging.{level})
-        import rlotel
-        rlotel.instrument(run_id="r", capture="capture.jsonl")
-        with rlotel.loop(iteration=1), rlotel.train():
-            time.sleep(1)
-        """
-    asked = program(code.format(level="WARNING"), RLOTEL_GPU="1", TMPDIR=str(tmp_path))
-    lines = [line for line in asked.stderr.splitlines() if "GPU" in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("WARNING:rlotel:rlotel: there are no GPU metrics from this node: no NVIDIA driver:")
-    names = capture.read(tmp_path / "capture.jsonl").names()
-    assert "rl.loop.duration" in names
-    assert not [name for name in names if name.startswith(("hw.", "rl.gpu.", "rlotel.gpu."))]
-    unasked = program(code.format(level="INFO"), TMPDIR=str(tmp_path))
-    assert unasked.stderr.count("there are no GPU metrics") == 1
-    off = program(code.format(level="INFO"), RLOTEL_GPU="0", TMPDIR=str(tmp_path))
-    assert "GPU" not in off.stderr
-
-
-def test_without_the_package_it_is_said_how_to_get_it(program: Program, tmp_path: Path) -> None:
-    out = program(
-        """
-        import sys, time
-        sys.modules["pynvml"] = None
-        import rlotel
-        rlotel.instrument(run_id="r", capture="capture.jsonl", gpu=True)
-        time.sleep(1)
-        """,
-        TMPDIR=str(tmp_path),
-    )
-    assert out.stderr.count("pip install 'rlotel[gpu]'") == 1
 
 
 def test_reading_is_left_to_one_where_there_is_no_place_to_meet(
