@@ -29,9 +29,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from rlotel import session
+from rlotel import semconv, session
 from rlotel.capture import Capture, Point, SpanRecord
 from rlotel.config import resolve
+from rlotel.conformance import nearest
 from rlotel.delivery import Delivery
 from rlotel.ids import Ids
 from rlotel.opened import Session
@@ -88,14 +89,21 @@ class Telemetry:
         """The open session."""
 
     def points(self, metric: Metric | str | None = None, /, **match: Value) -> list[Point]:
-        """The points that an export would send now, of one metric or all."""
+        """The points that an export would send now, of one metric or all.
+
+        Raises:
+            LookupError: the model has no metric of that name.
+        """
+        if isinstance(metric, str) and metric not in semconv.metrics.BY_NAME:
+            near = " or ".join(nearest(metric, semconv.metrics.BY_NAME))
+            raise LookupError(f"there is no metric {metric}" + (f"; did you mean {near}?" if near else ""))
         return self.capture().points(metric, **match)
 
     def value(self, metric: Metric | str, /, **match: Value) -> float | None:
         """The value of the one point that matches, or None if there is none; the sum for a histogram.
 
         Raises:
-            LookupError: several points match; say which one.
+            LookupError: several points match; say which one. Or the model has no metric of that name.
         """
         points = self.points(metric, **match)
         if len(points) > 1:

@@ -135,6 +135,13 @@ def test_the_fixture_says_which_points_there_are_if_it_cannot_choose(telemetry: 
     assert telemetry.value("rl.entropy") is None
 
 
+def test_a_test_that_asks_for_a_metric_of_no_such_name_is_told(telemetry: Telemetry) -> None:
+    with pytest.raises(LookupError, match=r"no metric rl\.train\.step; did you mean rl\.train\.steps"):
+        telemetry.value("rl.train.step")
+    with pytest.raises(LookupError, match=r"there is no metric zzz$"):
+        telemetry.points("zzz")
+
+
 def test_the_fixtures_clock_and_ids_are_the_same_in_every_run() -> None:
     def run() -> object:
         with captured() as telemetry:

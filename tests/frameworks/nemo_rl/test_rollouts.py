@@ -1,7 +1,6 @@
 """Rollouts and updates: what is counted, where it is scored, and when new weights arrive."""
 
 import asyncio
-import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +14,8 @@ from .conftest import Nemo, Rows, batch, rollout
 def counts(nemo: Nemo) -> dict[str, Any]:
     """Everything that was counted, without what is 0."""
     found: dict[str, Any] = {}
-    for phase, name in itertools.product(("sample", "train"), ("samples", "episodes", "steps", "tokens", "flops")):
+    counted = {"sample": ("samples", "episodes", "steps", "tokens"), "train": ("steps", "tokens", "flops")}
+    for phase, name in ((phase, name) for phase, names in counted.items() for name in names):
         for point in nemo.telemetry.points(f"rl.{phase}.{name}"):
             told = [point.attributes.get(key) for key in ("rl.role", "rl.token.type")]
             if point.value:
