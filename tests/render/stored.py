@@ -73,7 +73,7 @@ def open_metrics(points: Iterable[Point], spelling: Spelling, scrape_s: int = SC
         for point in sent:
             exports[point.time_ns].append(point)
         times = sorted(exports)
-        for at in range(0, (times[-1] - first) // 10**9 + scrape_s, scrape_s):
+        for at in range(0, -((first - times[-1]) // 10**9) + scrape_s, scrape_s):
             known = [one for one in times if one - first <= at * 10**9]
             if known:
                 lines += [

@@ -1,18 +1,21 @@
-"""A program: a run of two processes on a node with eight GPUs (NVML is a fake), some of which are ill.
+"""A program: a run of two processes on a node with eight GPUs (NVML is a fake), four of which are ill; it fails.
 
-The launcher trains a few iterations; a worker of the same run, in a process of its own, takes part in one.
+The launcher trains a few iterations; a worker of the same run, in a process of its own, takes part in them.
 """
 
 import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import rlotel
 from tests.collectors.conftest import BUSY, Driver
 
-SECONDS = 8
+SECONDS = 18
+"""The driver's error counters are read every 15 s."""
+TICK_S = 0.5
 _WORKER = """
 import time, rlotel
 with rlotel.instrument() as session:
@@ -23,29 +26,38 @@ with rlotel.instrument() as session:
 """
 
 
+class _Failure(Exception):
+    """What the run ends with."""
+
+
+def _go_on(driver: Driver, ticks: int) -> None:
+    """What the GPUs have done after so many ticks."""
+    driver.gpu(energy_mj=5_000_000 + ticks * 650_000, field74=10**9 * (1 + ticks), remap_unc=1 + ticks // 4)
+    driver.gpu(field138=1000 * ticks, field197=10**6 * ticks)
+    driver.gpu(6, field270=round(TICK_S * 10**9) * ticks)  # slowed down by heat all the time
+    if ticks == 8:
+        driver.xid(3, 48)
+        driver.gpu(2, ecc_unc_vol=3)
+        driver.gpu(5, error=15)  # lost
+        driver.gpu(7, mem_used=85_000_000_000)
+
+
 def main() -> None:
     """Runs it; the capture goes where `RLOTEL_CAPTURE` says."""
     driver = Driver(Path(os.environ["LD_LIBRARY_PATH"]))
     driver.set(gpm_min_ms=0, count=8)
     driver.gpu(**BUSY)
-    with rlotel.instrument(gpu=True, gpus=8, peak_flops=1e15) as session:
+    with suppress(_Failure), rlotel.instrument(gpu=True, gpus=8, peak_flops=1e15) as session:
         session.process.use_gpus("shared", "0,1,2,3,4,5,6,7")
         environment = {**os.environ, **session.process.handover(), "RANK": "1"}
         worker = subprocess.Popen([sys.executable, "-c", _WORKER], env=environment)
-        end = time.monotonic() + SECONDS
-        ticks = 0
-        while time.monotonic() < end:
+        for ticks in range(1, round(SECONDS / TICK_S)):
             with rlotel.loop(), rlotel.train() as train:
-                time.sleep(0.5)
-                ticks += 1
-                driver.gpu(
-                    energy_mj=5_000_000 + ticks * 650_000, field74=10**9 * (1 + ticks), ecc_unc_vol=2 + ticks
-                )
-                driver.gpu(remap_unc=1 + ticks // 4, field138=1000 * ticks, field197=10**6 * ticks)
+                time.sleep(TICK_S)
+                _go_on(driver, ticks)
                 train.add(steps=1, flops=1e14)
-            if ticks == 4:
-                driver.xid(3, 48)
         worker.wait(30)
+        raise _Failure
 
 
 if __name__ == "__main__":
