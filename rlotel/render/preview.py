@@ -175,6 +175,7 @@ class _Tile:
         low, high = axes.get_ylim()
         for limit in drawn:
             if limit.value <= high * 2:  # one that is far off would flatten the lines
+                high = max(high, limit.value)
                 colour = "#d93025" if limit.severity == "critical" else "#f9ab00"
                 axes.axhline(limit.value, color=colour, linestyle="--", linewidth=1, label=limit.label)
         # Room for the legend, above the lines.
