@@ -159,7 +159,7 @@ def sample(
         SAMPLE,
         {attr.SAMPLE_KIND.name: kind, attr.ROLE.name: role},
         {attr.SAMPLE_BATCH_SIZE.name: batch_size},
-        waits=_is(kind, "wait"),
+        waits=_is(kind, attr.SampleKind.WAIT.value),
     )
 
 
@@ -234,7 +234,7 @@ def checkpoint(
 
     def close(recorder: Recorder, opened: Phase, error: BaseException | None) -> None:
         recorder.close_phase(opened, error)
-        if _is(operation, "save") and error is None:
+        if _is(operation, attr.CheckpointOperation.SAVE.value) and error is None:
             recorder.saved(tier, step)
 
     return Bracket(open_, close)

@@ -12,16 +12,18 @@ from numbers import Complex, Real
 from typing import Any
 
 from rlotel.semconv import attributes as attr
+from rlotel.semconv.attributes import RlotelRefusalReason as Reason
+from rlotel.semconv.attributes import ValueKind
 
 LONGEST_TEXT = 1024
 """Characters of an attribute value; Cloud Monitoring rejects a longer one."""
 
 
 class Refused(Exception):
-    """A value that cannot be recorded; `reason` is a value of `rlotel.refusal.reason`."""
+    """A value that cannot be recorded, and why."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.value)
         self.reason = reason
 
 
@@ -43,33 +45,33 @@ def number(value: Any) -> float:
     except Refused:
         raise
     except Exception:  # noqa: BLE001 - a stranger's attributes may raise anything
-        raise Refused("not_a_number") from None
+        raise Refused(Reason.NOT_A_NUMBER) from None
 
 
 def _stranger(value: Any, kind: str) -> float:
     if value is None:
-        raise Refused("not_a_number")
+        raise Refused(Reason.NOT_A_NUMBER)
     if isinstance(value, bool) or kind in {"bool_", "bool"}:
-        raise Refused("bool")
+        raise Refused(Reason.BOOL)
     if isinstance(value, (str, bytes, bytearray)):
-        raise Refused("text")
+        raise Refused(Reason.TEXT)
     if isinstance(value, (int, float, Real)):
         return _float(value)
     if isinstance(value, Complex):
-        raise Refused("not_a_number")
+        raise Refused(Reason.NOT_A_NUMBER)
     return _scalar(value)
 
 
 def _scalar(value: Any) -> float:
     """NumPy, PyTorch and JAX scalars and 0-d arrays, and anything else that knows how to be a float."""
     if _on_device(value):
-        raise Refused("device_tensor")
+        raise Refused(Reason.DEVICE_TENSOR)
     if getattr(value, "ndim", 0):
-        raise Refused("array")
+        raise Refused(Reason.ARRAY)
     if "bool" in str(getattr(value, "dtype", "")):
-        raise Refused("bool")
+        raise Refused(Reason.BOOL)
     if not hasattr(value, "__float__"):
-        raise Refused("not_a_number")
+        raise Refused(Reason.NOT_A_NUMBER)
     return _float(value)
 
 
@@ -94,10 +96,10 @@ def integer(value: object) -> int:
     else:
         level = number(value)
         if kind_of_nonfinite(level):
-            raise Refused("not_a_number")
+            raise Refused(Reason.NOT_A_NUMBER)
         whole = int(level)
     if not -(2**63) <= whole < 2**63:
-        raise Refused("overflow")
+        raise Refused(Reason.OVERFLOW)
     return whole
 
 
@@ -105,9 +107,9 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise Refused("overflow") from None
+        raise Refused(Reason.OVERFLOW) from None
     except Exception:  # noqa: BLE001 - a stranger's __float__ may raise anything
-        raise Refused("not_a_number") from None
+        raise Refused(Reason.NOT_A_NUMBER) from None
 
 
 def text(value: object) -> str:
@@ -120,7 +122,7 @@ def text(value: object) -> str:
         plain = value if type(value) is str else str(value)
         return plain[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
     except Exception:  # noqa: BLE001 - a stranger's __str__ may raise anything
-        raise Refused("text") from None
+        raise Refused(Reason.TEXT) from None
 
 
 def attribute(name: str, value: object) -> str | bool | int:
@@ -136,8 +138,8 @@ def attribute(name: str, value: object) -> str | bool | int:
     return value if kind == "boolean" and type(value) is bool else text(value)
 
 
-def kind_of_nonfinite(value: float) -> str | None:
-    """`nan`, `inf` or None for a finite number."""
+def kind_of_nonfinite(value: float) -> ValueKind | None:
+    """In what way a number is not finite; None if it is."""
     if math.isfinite(value):
         return None
-    return "nan" if math.isnan(value) else "inf"
+    return ValueKind.NAN if math.isnan(value) else ValueKind.INF

@@ -22,6 +22,8 @@ from rlotel import gates
 from rlotel.errors import Faults, contained, log
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
+from rlotel.semconv.attributes import RlotelRefusalReason as Reason
+from rlotel.semconv.attributes import ValueKind
 from rlotel.semconv.types import Metric, Owner
 
 Value = str | bool | int
@@ -94,7 +96,7 @@ class Instruments:
         try:
             level = gates.number(value)
             if metric.name.endswith(_SHARES) and (-math.inf < level < 0 or 1 < level < math.inf):
-                raise gates.Refused("negative" if level < 0 else "above_one")
+                raise gates.Refused(Reason.NEGATIVE if level < 0 else Reason.ABOVE_ONE)
         except gates.Refused as refused:
             # Not the last good value either: it would look like the present one.
             self._gauges[metric].pop(key, None)
@@ -113,7 +115,7 @@ class Instruments:
         if amount is None or key is None:
             return
         if len(self._waiting) >= MOST_WAITING:
-            self.refuse(metric.name, "queue_full")
+            self.refuse(metric.name, Reason.QUEUE_FULL)
             return
         self._waiting.append((metric, amount, key))
         if len(self._waiting) >= MOST_WAITING // 2 and not self._relieving:
@@ -126,7 +128,7 @@ class Instruments:
             amount = gates.number(value)
             if amount >= 0 and not gates.kind_of_nonfinite(amount):
                 return amount
-            reason = "negative" if amount < 0 else "not_a_number"
+            reason = Reason.NEGATIVE if amount < 0 else Reason.NOT_A_NUMBER
         except gates.Refused as refused:
             reason = refused.reason
         self.refuse(what, reason)
@@ -248,7 +250,7 @@ class Instruments:
             series = self._series[metric]
             if key not in series:
                 if len(series) >= (MOST_OF_A_NODE if metric.owner == "node" else MOST_SERIES):
-                    self.refuse(metric.name, "cardinality")
+                    self.refuse(metric.name, Reason.CARDINALITY)
                     return None
                 series.add(key)
             keys = self._keys[metric]
@@ -257,21 +259,21 @@ class Instruments:
                 keys[given] = key
         return key
 
-    def refuse(self, what: str, reason: str) -> None:
+    def refuse(self, what: str, reason: Reason) -> None:
         """A value is left out: it is counted, and logged the first time."""
         place = f"{what}/{reason}"
         if place not in self._warned:
             self._warned.add(place)
             log.warning("a value for %s was left out: %s (said once, counted always)", what, reason)
         if what != m.RLOTEL_VALUES_REFUSED.name:
-            self.add(m.RLOTEL_VALUES_REFUSED, 1, {attr.RLOTEL_REFUSAL_REASON.name: reason})
+            self.add(m.RLOTEL_VALUES_REFUSED, 1, {attr.RLOTEL_REFUSAL_REASON.name: reason.value})
 
-    def _nonfinite(self, metric: Metric, kind: str, attributes: Attributes) -> None:
+    def _nonfinite(self, metric: Metric, kind: ValueKind, attributes: Attributes) -> None:
         place = f"{metric.name}/{kind}"
         if place not in self._warned:
             self._warned.add(place)
             log.warning("%s is %s: its gauge is gone until a finite value comes (said once)", metric.name, kind)
-        found: dict[str, Value] = {attr.VALUE_NAME.name: metric.name, attr.VALUE_KIND.name: kind}
+        found: dict[str, Value] = {attr.VALUE_NAME.name: metric.name, attr.VALUE_KIND.name: kind.value}
         if loss := attributes.get(attr.LOSS_TYPE.name):
             found[attr.LOSS_TYPE.name] = loss
         self.add(m.TRAIN_NONFINITE, 1, found)

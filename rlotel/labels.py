@@ -34,7 +34,7 @@ class Labels:
         if name in self._names or len(self._names) < MOST_NAMES:
             self._names.add(name)
             return name
-        self._instruments.refuse(attr.PHASE_NAME.name, "cardinality")
+        self._instruments.refuse(attr.PHASE_NAME.name, attr.RlotelRefusalReason.CARDINALITY)
         return OTHER_NAME
 
     def typed(self, attributes: Mapping[str, object]) -> dict[str, Any]:

@@ -13,19 +13,23 @@ from types import MappingProxyType
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv import spans
+from rlotel.semconv.attributes import PhaseName, TokenType
 from rlotel.semconv.types import Metric, Span
 
-LOOP = "loop"
-SAMPLE = "sample"
-REWARD = "reward"
-TRAIN = "train"
-SYNC = "sync"
-CHECKPOINT = "checkpoint"
-IDLE = "idle"
+LOOP = PhaseName.LOOP.value
+SAMPLE = PhaseName.SAMPLE.value
+REWARD = PhaseName.REWARD.value
+TRAIN = PhaseName.TRAIN.value
+SYNC = PhaseName.SYNC.value
+CHECKPOINT = PhaseName.CHECKPOINT.value
+IDLE = PhaseName.IDLE.value
+
 FLOPS = "flops"
 BYTES = "bytes"
 
-MODEL_PHASES = frozenset({SAMPLE, TRAIN, "logprob", "ref_logprob", "value"})
+MODEL_PHASES = frozenset(
+    {SAMPLE, TRAIN, PhaseName.LOGPROB.value, PhaseName.REF_LOGPROB.value, PhaseName.VALUE.value}
+)
 """Phases in which models compute: the FLOPs of a loop are known only if those of all these are."""
 
 
@@ -45,8 +49,8 @@ class Word:
     """Whether `rl.phase.name` tells this phase from others of the same word."""
 
 
-def _tokens(kind: str | None) -> tuple[Metric, Mapping[str, str]]:
-    return m.SAMPLE_TOKENS, MappingProxyType({attr.TOKEN_TYPE.name: kind} if kind else {})
+def _tokens(kind: TokenType) -> tuple[Metric, Mapping[str, str]]:
+    return m.SAMPLE_TOKENS, MappingProxyType({attr.TOKEN_TYPE.name: kind.value})
 
 
 _PLAIN: Mapping[str, str] = MappingProxyType({})
@@ -59,9 +63,9 @@ WORDS: Mapping[str, Word] = {
             "samples": (m.SAMPLE_SAMPLES, _PLAIN),
             "episodes": (m.SAMPLE_EPISODES, _PLAIN),
             "steps": (m.SAMPLE_STEPS, _PLAIN),
-            "tokens": _tokens(None),
-            "prompt_tokens": _tokens("prompt"),
-            "completion_tokens": _tokens("completion"),
+            "tokens": (m.SAMPLE_TOKENS, _PLAIN),
+            "prompt_tokens": _tokens(TokenType.PROMPT),
+            "completion_tokens": _tokens(TokenType.COMPLETION),
         },
         on_span={
             "samples": attr.SAMPLE_SAMPLES.name,
