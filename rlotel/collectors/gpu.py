@@ -111,7 +111,7 @@ class GpuCollector:
         self._keeper.release()
 
     def _forget(self) -> None:
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()  # a gc callback or signal handler may come in while its thread has it
         self._wake = threading.Event()
         self._over = False
         self._thread = None

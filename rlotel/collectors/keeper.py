@@ -113,13 +113,13 @@ class Keeper:
         return [held for held in (*self._claims, self._preference, self._seat) if held is not None]
 
     def _turn(self) -> float:
-        if self._recorder.now() < self._retry_at:
+        if self._released or self._recorder.now() < self._retry_at:
             return ELECTION
         elected = self._elected()
         if not elected and not self._wanted and not (self.loop and not self._fleet.looked):
             self._fleet.explain()
             return ELECTION
-        if not self._open and not self._opened():
+        if (not self._open and not self._opened()) or self._released:
             return ELECTION
         self._claim()
         if self.loop:
@@ -162,7 +162,7 @@ class Keeper:
             self._sampler.open()
         except ModuleNotFoundError:
             self.gave_up = True
-            self._absent("nvidia-ml-py is not installed; pip install 'rlotel[gpu]'")
+            self._absent("this process cannot read GPUs: nvidia-ml-py is missing; pip install 'rlotel[gpu]'")
         except CallFailed as failure:
             self._sampler.close()
             self._away(failure)
@@ -175,7 +175,7 @@ class Keeper:
 
     def _away(self, failure: CallFailed) -> None:
         if not self._ever_open:
-            self._absent(str(failure))
+            self._absent(f"there are no GPU metrics from this node: {failure}")
             self._retry_at = self._recorder.now() + NEVER_THERE
             return
         if self._delay == FIRST_RETRY:
@@ -183,10 +183,10 @@ class Keeper:
         self._retry_at = self._recorder.now() + self._delay
         self._delay = min(2 * self._delay, LAST_RETRY)
 
-    def _absent(self, reason: str) -> None:
-        """One line; a warning only where a GPU was asked for, or seems to be."""
+    def _absent(self, text: str) -> None:
+        """One line; a warning only where GPUs were asked for, or seem to be."""
         asked = "gpu" in self._config.sources or any(sign.exists() for sign in SIGNS_OF_A_GPU)
-        self._say(f"there are no GPU metrics from this node: {reason}", logging.WARNING if asked else logging.INFO)
+        self._say(text, logging.WARNING if asked else logging.INFO)
 
     # A reading.
 

@@ -82,7 +82,9 @@ def _need_driver() -> None:
         try:
             ctypes.CDLL(LIBRARY)
         except OSError as error:
-            raise CallFailed("no NVIDIA driver", "NVMLError_LibraryNotFound", LIBRARY_NOT_FOUND, str(error)) from None
+            raise CallFailed(
+                "no NVIDIA driver", "NVMLError_LibraryNotFound", LIBRARY_NOT_FOUND, str(error)
+            ) from None
 
 
 class Nvml:
