@@ -26,6 +26,7 @@ class Shares:
         """Complete once the loop is closed."""
         self._mark = now
         self._events: list[tuple[float, object, str | None, object]] = []
+        self._settling = False
         self._open: dict[object, tuple[str, object]] = {}
         """Open phases: whose moment it is, and the phase they are inside of."""
         # Kept up to date, not found out anew at each event: thousands of rollouts may be open at once.
@@ -49,8 +50,10 @@ class Shares:
 
     def _note(self, event: tuple[float, object, str | None, object]) -> None:
         self._events.append(event)
-        if len(self._events) >= MOST_EVENTS:
+        if len(self._events) >= MOST_EVENTS and not self._settling:
+            self._settling = True
             self._settle(event[0])
+            self._settling = False
 
     def _settle(self, until: float) -> None:
         # Whoever interrupts this (a signal handler) notes events of its own.

@@ -246,19 +246,22 @@ def test_a_signal_handler_may_use_it_at_any_moment(program: Program) -> None:
 
 
 def test_it_may_be_interrupted_between_any_two_instructions(program: Program, tmp_path: Path) -> None:
-    # What a signal handler or a gc callback may do, done at every instruction of ours.
+    # What a signal handler or a gc callback may do, done at every seventh instruction of ours, each time others.
     program(
         """
         import sys
         import rlotel
 
         ours = rlotel.__path__[0]
+        instructions = 0
 
         def interrupt(frame, event, arg):
             if not frame.f_code.co_filename.startswith(ours):
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
-            if event == "opcode":
+            global instructions
+            instructions += event == "opcode"
+            if event == "opcode" and instructions % 7 == 0:
                 with rlotel.reward() as reward:
                     reward.set(reward=0.5)
             return interrupt
