@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import rlotel
+from benchmarks import gpu_poll
 from benchmarks.by_hand import ByHand
 from benchmarks.measuring import Row, calls, programs
 from rlotel.errors import Faults
@@ -19,7 +20,7 @@ TIMES = 100
 
 def rows() -> list[Row]:
     """Every line of the table."""
-    return [*disabled(), *watching(), *phases(), *threads(), *imports()]
+    return [*disabled(), *watching(), *phases(), *threads(), *imports(), *gpu_poll.rows()]
 
 
 def phases() -> list[Row]:
