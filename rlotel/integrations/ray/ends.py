@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rlotel.errors import Faults
+from rlotel.integrations.ray import facts
 from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
 
@@ -113,7 +114,7 @@ def _flush_there() -> Callable[[Any, float], list[Any]]:
 
 
 def _connected_driver() -> bool:
-    ray = sys.modules.get("ray")
-    if ray is None or not getattr(ray, "is_initialized", bool)():
+    ray = facts.connected()
+    if ray is None:
         return False
     return bool(ray._private.worker.global_worker.mode == ray.SCRIPT_MODE)  # noqa: SLF001 - nothing public tells

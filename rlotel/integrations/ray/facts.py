@@ -9,10 +9,16 @@ from typing import Any
 from rlotel.process import Facts
 
 
+def connected() -> Any:
+    """Ray, if it is connected in this process, else None. Its module may be there and only half imported."""
+    ray = sys.modules.get("ray")
+    return ray if getattr(ray, "is_initialized", bool)() else None
+
+
 def read() -> Facts:
     """Job, node, worker, actor and GPUs of this process, as far as Ray is connected here. Asks no network."""
-    ray = sys.modules.get("ray")
-    if ray is None or not getattr(ray, "is_initialized", bool)():
+    ray = connected()
+    if ray is None:
         return {}
     here = ray.get_runtime_context()
     worker = ray._private.worker.global_worker  # noqa: SLF001 - nothing public says what kind of process it is
