@@ -36,6 +36,9 @@ is not torn into several services."""
 ANSWER_WAIT = 0.5
 """Seconds that `Facts.get` waits for what was asked for; it was mostly answered long before."""
 
+RAY_JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""In the driver of a submitted job: the job's configuration, as JSON."""
+
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _INSTANCE = "service.instance.id"
@@ -129,7 +132,7 @@ def process_facts(
 def ray_submission_id(environ: Mapping[str, str]) -> str | None:
     """The id of a job that was started by `ray job submit`, as Ray tells the driver."""
     try:
-        metadata = json.loads(environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}"))["metadata"]
+        metadata = json.loads(environ.get(RAY_JOB_CONFIG, "{}"))["metadata"]
         submission = metadata["job_submission_id"]
     except (ValueError, LookupError, TypeError):
         submission = environ.get("RAY_JOB_SUBMISSION_ID")

@@ -18,10 +18,10 @@ from rlotel.autostart import FOLDER, PTH
 from rlotel.handover import DEFAULTS
 from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
+from rlotel.resource import RAY_JOB_CONFIG
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
-_JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _PYTHONPATH = "PYTHONPATH"
 
 
@@ -121,9 +121,9 @@ def _serialize(runtime_env: Any) -> str:
 
 def _submitted() -> Mapping[str, str]:
     """The variables that `ray job submit` set for the job of this driver."""
-    if _JOB_CONFIG not in os.environ or os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") == "1":
+    if RAY_JOB_CONFIG not in os.environ or os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") == "1":
         return {}
-    job = json.loads(os.environ[_JOB_CONFIG])
+    job = json.loads(os.environ[RAY_JOB_CONFIG])
     return (job.get("runtime_env") or {}).get("env_vars") or {}
 
 
