@@ -31,9 +31,15 @@ Key = tuple[tuple[str, "Value"], ...]
 
 
 def error_type(error: BaseException | None) -> str | None:
-    """The value of `error.type`, or None if nothing failed. Never the message: it may hold a prompt."""
-    if error is None or isinstance(error, GeneratorExit):
+    """The value of `error.type`, or None if nothing failed. Never the message: it may hold a prompt.
+
+    Who presses Ctrl-C, cancels a task (as asynchronous trainers do with surplus rollouts) or closes a generator
+    wants it to end: that is no failure, and pages nobody.
+    """
+    if error is None or isinstance(error, (GeneratorExit, KeyboardInterrupt)):
         return None
+    if any(kind.__name__ == "CancelledError" for kind in type(error).__mro__):
+        return None  # of asyncio, of concurrent.futures or of another event loop
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return None
     kind = type(error)

@@ -137,8 +137,8 @@ class Recorder:
         with self.faults.contain("what follows from a loop"):
             derived.record(loop, seconds, self.hardware, self.instruments)
         self.instruments.loop_finished()
-        self._iterations.end(failed=loop.error is not None)
-        if loop.error is None:
+        self._iterations.end(failed=error is not None)
+        if error is None:
             self.ages.progress()
         self._tracing.end(loop, loop.started_ns + int(seconds * 1e9))
 
@@ -212,7 +212,7 @@ class Recorder:
             self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
         if phase.name == CHECKPOINT and not self.process.worker:
             self.checkpoints.end(phase)
-        if phase.name == TRAIN and not phase.error:
+        if phase.name == TRAIN and error is None:
             self._progress()
         if phase.word.size is not None and BYTES in phase.counts:
             self.instruments.record(phase.word.size, phase.counts[BYTES], phase.metric_attributes)

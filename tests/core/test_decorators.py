@@ -91,7 +91,7 @@ def test_a_coroutine_function_stays_one(telemetry: Telemetry) -> None:
     assert telemetry.value("rl.sample.duration") == 4
 
 
-def test_a_cancelled_coroutine_is_a_failure(telemetry: Telemetry) -> None:
+def test_a_cancelled_coroutine_is_no_failure(telemetry: Telemetry) -> None:
     @rlotel.sample
     async def rollout() -> None:
         await asyncio.Event().wait()
@@ -105,7 +105,8 @@ def test_a_cancelled_coroutine_is_a_failure(telemetry: Telemetry) -> None:
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run())
     (span,) = telemetry.spans("rl.sample")
-    assert span.attributes["error.type"] == "asyncio.exceptions.CancelledError"
+    assert (span.status_code, span.attributes.get("error.type")) == ("unset", None)
+    assert telemetry.value("rl.phase.failures", **{"rl.phase.name": "sample"}) == 0
 
 
 def test_a_generator_is_bracketed_from_its_first_item_to_its_last(telemetry: Telemetry) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+from asyncio import CancelledError
 
 import pytest
 from opentelemetry import trace
@@ -257,9 +258,9 @@ def test_a_failure_that_is_caught_is_the_phases_alone(telemetry: Telemetry) -> N
 
 @pytest.mark.parametrize(
     ("raised", "kind"),
-    [(SystemExit(0), None), (SystemExit(3), "SystemExit"), (KeyboardInterrupt(), "KeyboardInterrupt")],
+    [(SystemExit(0), None), (SystemExit(3), "SystemExit"), (KeyboardInterrupt(), None), (CancelledError(), None)],
 )
-def test_leaving_early_is_a_failure_unless_it_says_it_is_none(
+def test_leaving_early_is_a_failure_unless_somebody_wants_it(
     telemetry: Telemetry, raised: BaseException, kind: str | None
 ) -> None:
     with pytest.raises(type(raised)) as seen, rlotel.loop():
