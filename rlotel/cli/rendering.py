@@ -12,8 +12,9 @@ import click
 
 from rlotel.render import SourceError, files, spelling, windows
 from rlotel.render.options import Options
-from rlotel.render.selection import Matcher
+from rlotel.render.selection import TARGET, Matcher
 from rlotel.render.windows import Windows
+from rlotel.semconv import attributes
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -98,8 +99,13 @@ def options(loop_time: str | None, selectors: tuple[tuple[str, str], ...], runbo
     """The options of rendering, from those of the command line.
 
     Raises:
-        click.BadParameter: the duration is none.
+        click.BadParameter: the duration is none, or a label is not on every metric.
     """
+    known = {*(attribute.name for attribute in attributes.IDENTITY), *TARGET}
+    if unknown := sorted({label for label, _ in selectors} - known):
+        raise click.BadParameter(
+            f"not every metric has {', '.join(unknown)}; there are {', '.join(sorted(known))}", param_hint="--select"
+        )
     matchers: tuple[Matcher, ...] = tuple((label, "=", value) for label, value in selectors)
     link = None if runbooks is None else runbooks.rstrip("/")
     if loop_time is None:

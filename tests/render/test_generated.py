@@ -135,3 +135,9 @@ def test_a_threshold_that_there_is_not_is_an_error(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["alerts", "render", "--out", str(tmp_path), "--threshold", "idel_share=1"])
     assert done.exit_code == 1
     assert "no threshold idel_share; `rlotel alerts list` lists them" in done.output
+
+
+def test_a_selector_that_no_metric_has_is_an_error(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["alerts", "render", "--out", str(tmp_path), "--select", "rl.run=r1"])
+    assert done.exit_code == 2
+    assert "not every metric has rl.run; there are cluster, " in done.output

@@ -13,7 +13,7 @@ from pathlib import Path
 import rlotel
 from tests.collectors.conftest import BUSY, Driver
 
-SECONDS = 18
+SECONDS = 22
 """The driver's error counters are read every 15 s."""
 TICK_S = 0.5
 _WORKER = """
