@@ -104,7 +104,8 @@ def options(loop_time: str | None, selectors: tuple[tuple[str, str], ...], runbo
     known = {*(attribute.name for attribute in attributes.IDENTITY), *TARGET}
     if unknown := sorted({label for label, _ in selectors} - known):
         raise click.BadParameter(
-            f"not every metric has {', '.join(unknown)}; there are {', '.join(sorted(known))}", param_hint="--select"
+            f"not every metric has {', '.join(unknown)}; there are {', '.join(sorted(known))}",
+            param_hint="--select",
         )
     matchers: tuple[Matcher, ...] = tuple((label, "=", value) for label, value in selectors)
     link = None if runbooks is None else runbooks.rstrip("/")
