@@ -73,7 +73,7 @@ test-verl: $(VERL_VENV)/.ready ## verl's real loops on a CPU, 0.5 to 0.9, withou
 	$(VERL_VENV)/bin/python -m pytest tests/frameworks/verl
 
 system-packages: ## what some tests want from the system (Debian, as root): Prometheus with its promtool
-	@command -v promtool prometheus >/dev/null || \
+	@{ command -v promtool && command -v prometheus; } >/dev/null || \
 		{ apt-get update -q && apt-get install -q -y --no-install-recommends prometheus; }
 
 venv: $(VENV)/.dev
