@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +67,9 @@ class _Commands(click.Group):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # not every terminal knows the characters that we print
         try:
             return super().invoke(ctx)
         except SettingError as error:

@@ -89,6 +89,8 @@ def demo(
     live = not as_json and endpoint is None and fits(console)
     try:
         outcome = run(options, Screen(console) if live else Lines(to_stderr=as_json))
+    except BrokenPipeError:
+        raise  # who reads the output has seen enough, as `head` has
     except OSError as error:
         raise click.ClickException(f"{error.filename or 'the receiver'}: {error.strerror or error}") from error
     if as_json:

@@ -101,7 +101,7 @@ def _headline(outcome: Outcome) -> Text:
 
 def _facts(outcome: Outcome, signals: Signals | None) -> Iterator[Text]:
     if signals is None:
-        yield _fact("telemetry went to", outcome.endpoint)
+        yield _fact("telemetry for", outcome.endpoint)
     elif not signals.points:
         yield _fact(
             "nothing arrived", "is rlotel or OpenTelemetry switched off by a variable? See `rlotel doctor`."

@@ -1,5 +1,6 @@
 """The command `rlotel` as a whole: help, version, and commands whose needs are not installed."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,16 @@ def test_a_command_that_does_not_exist_is_said_with_those_that_are_close(rlotel:
     result = rlotel("zzz")
     assert result.returncode == 2
     assert "No such command 'zzz'" in result.stderr
+
+
+def test_a_terminal_that_lacks_a_character_gets_another(rlotel: Rlotel, tmp_path: Path) -> None:
+    config = {"model_type": "qwen3", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 100}
+    (tmp_path / "config.json").write_text(json.dumps(config | heads | {"tie_word_embeddings": False}))
+    speed = ("--seq-len", "8", "--tokens-per-second", "1", "--peak-flops", "1e12")
+    result = rlotel("mfu", "--model", "config.json", *speed, PYTHONIOENCODING="ascii")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "3 ? forward" in result.stdout
 
 
 def test_a_missing_extra_is_one_line_that_says_what_to_install(rlotel: Rlotel, tmp_path: Path) -> None:

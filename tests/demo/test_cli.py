@@ -263,3 +263,16 @@ def test_it_says_so_when_nothing_arrives() -> None:
     done = demo("--iterations", "1", OTEL_SDK_DISABLED="true")
     assert done.returncode == 0, done.stderr
     assert "nothing arrived" in done.stdout
+
+
+def test_who_has_read_enough_is_not_told_of_an_error() -> None:
+    command = [COMMAND, "demo", "--iterations", "2"]
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("run ")
+        process.stdout.close()
+        said = process.stderr.read()
+    assert said == ""
