@@ -102,7 +102,7 @@ class Session:
         if config.gpu:
             given = config.run_id is not None or self.process.launcher
             node = Node(run_of(self.run_id, given, environ))
-            self._gpus = GpuCollector(self.recorder, config, node, environ, announce=self._stir)
+            self._gpus = GpuCollector(self.recorder, config, node, announce=self._stir)
             self.process.on_role = self._gpus.role
         self._lifetime = Lifetime(
             finish=self._finish,

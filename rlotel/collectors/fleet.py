@@ -23,7 +23,12 @@ _RANKED = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RA
 
 
 class Fleet:
-    """The GPUs of the run, as far as the process with its loop can see them."""
+    """The GPUs of the run, as far as the process with its loop can see them.
+
+    Args:
+        recorder: of the session.
+        environ: the process's environment, as it is when it is looked at: frameworks set theirs late.
+    """
 
     def __init__(self, recorder: Recorder, environ: Mapping[str, str]) -> None:
         self._recorder = recorder

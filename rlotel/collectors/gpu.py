@@ -45,7 +45,6 @@ class GpuCollector:
         recorder: of the session.
         config: the session's settings.
         node: where the run's processes on this node agree on who reads.
-        environ: the process's environment.
         announce: called in the collector's thread when this process has GPUs to report.
     """
 
@@ -54,12 +53,10 @@ class GpuCollector:
         recorder: Recorder,
         config: Config,
         node: Node,
-        environ: Mapping[str, str],
         announce: Callable[[], None],
     ) -> None:
         self._recorder = recorder
-        self._environ = environ
-        self._new_keeper = partial(Keeper, recorder, config, node, environ, announce)
+        self._new_keeper = partial(Keeper, recorder, config, node, announce)
         self._thread: threading.Thread | None = None
         self._forget()
         for metric in METRICS:
@@ -89,7 +86,7 @@ class GpuCollector:
         """
         if role not in ROLES:
             raise ValueError(f"the role of a GPU is one of {', '.join(sorted(ROLES))}, not {role!r}")
-        told = assigned(self._environ) if visible_devices is None else {VISIBLE: visible_devices}
+        told = assigned(os.environ) if visible_devices is None else {VISIBLE: visible_devices}
         if (role, told) not in self._roles:
             self._roles.append((role, told))
             self._keeper.want(role, told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -39,7 +40,6 @@ class Keeper:
         recorder: Recorder,
         config: Config,
         node: Node,
-        environ: Mapping[str, str],
         announce: Callable[[], None],
     ) -> None:
         self.sample: Sample | None = None
@@ -53,10 +53,9 @@ class Keeper:
         self._recorder = recorder
         self._config = config
         self._node = node
-        self._environ = environ
         self._announce = announce
         self._sampler = Sampler(Nvml(), recorder.now, self._failed, config.peak_flops)
-        self._fleet = Fleet(recorder, environ)
+        self._fleet = Fleet(recorder, os.environ)
         self._check = CrossCheck(recorder)
         self._wanted: list[tuple[str, Mapping[str, str]]] = []
         self._claims: list[Held] = []
@@ -143,7 +142,7 @@ class Keeper:
         except FileNotFoundError:
             return False  # the last one has just left, and taken the folder along
         except OSError as error:
-            if self._environ.get("LOCAL_RANK", "0") != "0":
+            if os.environ.get("LOCAL_RANK", "0") != "0":
                 return False
             self._say(f"processes cannot agree on who reads the GPUs, so this one does: {error}")
             return True

@@ -69,6 +69,16 @@ class Builds(NamedTuple):
     """Of a driver that exports only what the first ones had."""
 
 
+FOREIGN = ("CUDA_", "RAY_", "SLURM_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_", "PMI_", "JOB_COMPLETION_INDEX")
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that nobody launched or gave GPUs to."""
+    for name in [name for name in os.environ if name.startswith(FOREIGN)]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture(scope="session")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
     """The fake library, built with this machine's C compiler."""

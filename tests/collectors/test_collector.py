@@ -167,7 +167,7 @@ def test_no_gpu_is_read_unless_asked(driver: Driver, place: Path) -> None:
 
 
 def test_a_gpu_is_named_for_what_it_is_used_for(driver: Driver, opened: Open) -> None:
-    telemetry = opened({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+    telemetry = opened()
     until(lambda: telemetry.points(m.HW_POWER))
     process = telemetry.session.process
     process.use_gpus("trainer", "0,1")
@@ -193,9 +193,12 @@ def test_a_worker_that_has_begun_to_work_reads_where_no_launcher_does(driver: Dr
         until(lambda: telemetry.points(m.HW_POWER))
 
 
-def test_a_worker_of_which_only_the_role_is_known_reads_too(driver: Driver, opened: Open) -> None:
+def test_a_worker_of_which_only_the_role_is_known_reads_too(
+    driver: Driver, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     telemetry = opened({"RLOTEL_ATTEMPT": "a"})
-    telemetry.session.process.use_gpus("rollout", "4")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")  # as Ray does when it gives a worker its task
+    telemetry.session.process.use_gpus("rollout")
 
     def roles() -> list[object]:
         return [point.attributes.get("rl.role") for point in telemetry.points(m.HW_POWER)]
@@ -204,13 +207,15 @@ def test_a_worker_of_which_only_the_role_is_known_reads_too(driver: Driver, open
 
 
 def test_reading_is_left_to_one_where_there_is_no_place_to_meet(
-    driver: Driver, place: Path, caplog: pytest.LogCaptureFixture
+    driver: Driver, place: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (place / f"rlotel-{os.getuid()}").touch()
-    with captured({"LOCAL_RANK": "1"}, gpu=True, run_id="second") as telemetry:
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with captured(gpu=True, run_id="second") as telemetry:
         with rlotel.train():
             time.sleep(1)
         assert not telemetry.points(m.HW_POWER)
-    with captured({"LOCAL_RANK": "0"}, gpu=True, run_id="first") as telemetry:
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    with captured(gpu=True, run_id="first") as telemetry:
         until(lambda: telemetry.points(m.HW_POWER))
     assert caplog.text.count("cannot agree on who reads the GPUs") == 1

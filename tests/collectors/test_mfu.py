@@ -28,8 +28,11 @@ def opened(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with ExitStack() as stack:
 
-        def open_(environ: dict[str, str] | None = None, **settings: Any) -> Telemetry:
-            return stack.enter_context(captured(environ, gpu=True, **settings))
+        def open_(environ: dict[str, str], **settings: Any) -> Telemetry:
+            telemetry = stack.enter_context(captured(gpu=True, **settings))
+            for name, value in environ.items():
+                monkeypatch.setenv(name, value)  # frameworks set it late
+            return telemetry
 
         yield open_
 
@@ -142,7 +145,7 @@ def test_gpus_of_different_peaks_have_none_together(
 
 
 def test_who_counts_no_flops_hears_nothing_of_mfu(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
-    telemetry = opened()
+    telemetry = opened({})
     with rlotel.loop(iteration=1), rlotel.train():
         telemetry.clock.advance(1)
     until(lambda: telemetry.session.recorder.hardware.peak_flops)
