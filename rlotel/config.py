@@ -150,14 +150,14 @@ class Config:
         parse=_names,
     )
     gpus: int | None = _setting(
-        "GPUs of the whole run, for rates per GPU and MFU; an integration knows them. Where nobody does, these are "
-        "absent.",
+        "GPUs of the whole run, for rates per GPU and MFU; an integration knows them. Where nobody "
+        "does, these are absent.",
         "RLOTEL_GPUS",
         parse=_count,
     )
     peak_flops: float | None = _setting(
-        "Peak dense FLOP/s of one GPU in the precision that is trained in, for MFU; known for the usual GPUs. Where "
-        "nobody knows it, MFU is absent.",
+        "Peak dense FLOP/s of one GPU in the precision that is trained in, for MFU; known for the "
+        "usual GPUs. Where nobody knows it, MFU is absent.",
         "RLOTEL_PEAK_FLOPS",
         parse=_positive,
     )
