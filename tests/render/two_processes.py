@@ -13,8 +13,8 @@ from pathlib import Path
 import rlotel
 from tests.collectors.conftest import BUSY, Driver
 
-SECONDS = 22
-"""The driver's error counters are read every 15 s."""
+SECONDS = 26
+"""The driver's error counters are read every 15 s, and twice they must be."""
 TICK_S = 0.5
 _WORKER = """
 import time, rlotel
@@ -35,9 +35,9 @@ def _go_on(driver: Driver, ticks: int) -> None:
     driver.gpu(energy_mj=5_000_000 + ticks * 650_000, field74=10**9 * (1 + ticks), remap_unc=1 + ticks // 4)
     driver.gpu(field138=1000 * ticks, field197=10**6 * ticks)
     driver.gpu(6, field270=round(TICK_S * 10**9) * ticks)  # slowed down by heat all the time
+    driver.gpu(2, ecc_unc_vol=2 + ticks)  # memory that goes bad
     if ticks == 8:
         driver.xid(3, 48)
-        driver.gpu(2, ecc_unc_vol=3)
         driver.gpu(5, error=15)  # lost
         driver.gpu(7, mem_used=85_000_000_000)
 
