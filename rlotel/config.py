@@ -11,6 +11,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from rlotel.errors import SettingError
 
@@ -81,7 +82,7 @@ def _pairs(value: str | Mapping[str, str]) -> Mapping[str, str]:
         key, equals, content = item.partition("=")
         if not (equals and key.strip()):
             raise ValueError("it is not key=value, separated by commas")  # not the item: it may be a secret
-        pairs[key.strip()] = content.strip()
+        pairs[unquote(key).strip()] = unquote(content).strip()  # as OTEL_EXPORTER_OTLP_HEADERS is written
     return pairs
 
 
@@ -178,7 +179,9 @@ class Config:
         parse=_protocol,
     )
     headers: Mapping[str, str] | None = _setting(
-        "Headers for the collector, as key=value separated by commas.", "RLOTEL_HEADERS", parse=_pairs
+        "Headers for the collector, as key=value separated by commas, percent-encoded where needed.",
+        "RLOTEL_HEADERS",
+        parse=_pairs,
     )
     export_interval: float = _setting(
         "Seconds between exports of metrics. Google Cloud takes one point per series every 5 s.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from rlotel import gates
 from rlotel.instruments import Instruments
 from rlotel.semconv import attributes as attr
@@ -13,6 +15,7 @@ class Iterations:
 
     def __init__(self, instruments: Instruments) -> None:
         self._instruments = instruments
+        self._lock = threading.RLock()
         self._last: int | None = None
         self._failed = False
         self.returns = 0
@@ -27,6 +30,10 @@ class Iterations:
             wanted: what the user says it is; without one it follows the last.
             alone: whether no other loop is open.
         """
+        with self._lock:
+            return self._begin(wanted, alone)
+
+    def _begin(self, wanted: int | None, alone: bool) -> int:
         last = self._last
         number = 0 if last is None else last + 1
         if wanted is not None:
