@@ -118,6 +118,7 @@ def test_one_provider_without_the_other_is_an_error() -> None:
 def test_headers_are_pairs() -> None:
     expected = {"authorization": "Bearer a=b", "x": ""}
     assert resolve({}, {"RLOTEL_HEADERS": "authorization=Bearer a=b, x=,"}).headers == expected
+    assert resolve({}, {"RLOTEL_HEADERS": "authorization=Bearer%20a=b,x="}).headers == expected
     assert resolve({"headers": expected}, {}).headers == expected
 
 
