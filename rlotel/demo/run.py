@@ -120,6 +120,7 @@ def run(options: Options, show: Show) -> Outcome:
         opened.enter_context(_environment(local=outcome.receiver is not None))
         session = opened.enter_context(
             rlotel.instrument(
+                gpu=False,  # it trains on the CPU: the peak of this machine's GPU would make a wrong MFU
                 algorithm="GRPO",
                 model=f"mlp-{sum(value.size for value in training.policy.parameters.values()) // 1000}k",
                 environment="arithmetic",
