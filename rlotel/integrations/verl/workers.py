@@ -19,17 +19,31 @@ STATES: Mapping[str, Timer] = {
     "ref_compute_log_prob": TIMERS["ref"],
 }
 
+GPU_ROLES: Mapping[str, attr.Role] = {
+    "actor_update": attr.Role.TRAINER,
+    "rollout_generate": attr.Role.ROLLOUT,
+    "vllm_generate": attr.Role.ROLLOUT,
+    "sglang_generate": attr.Role.ROLLOUT,
+}
+"""What a state says its process uses its GPUs for; a GPU that is used for both is shared."""
+
 
 class Workers:
     """The states of this worker."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._told: set[attr.Role] = set()
 
     def begin(self, call: Call) -> None:
         """A state is entered."""
-        state = STATES.get(call.arguments["state_name"])
-        if state is None or not self._recorder.process.worker:
+        name = call.arguments["state_name"]
+        if not self._recorder.process.worker:
+            return
+        if (role := GPU_ROLES.get(name)) is not None and role not in self._told:
+            self._told.add(role)
+            self._recorder.process.use_gpus(role.value)
+        if (state := STATES.get(name)) is None:
             return
         phase = self._recorder.open_phase(state.phase, {attr.ROLE.name: state.role and state.role.value})
         if phase is not None:

@@ -97,6 +97,15 @@ def test_the_models_of_a_worker_tell_how_long_they_were_asked(worker: Telemetry)
     assert told == {("train", "actor", 2), ("ref_logprob", "reference", 2)}
 
 
+def test_a_workers_states_say_once_what_its_gpus_are_for(worker: Telemetry) -> None:
+    told: list[str] = []
+    worker.session.process.on_role = lambda role, _devices: told.append(role)
+    for state in ("actor_update", "ref_compute_log_prob", "actor_update", "vllm_generate"):
+        with RLInsightLogger.trace_state(state, state_lane_id="rank_3"):
+            worker.clock.advance(1)
+    assert told == ["trainer", "rollout"]
+
+
 def test_in_the_trainers_own_process_rollouts_are_in_its_timers(telemetry: Telemetry) -> None:
     asyncio.run(rollout(telemetry, 3))
     assert telemetry.spans() == []
