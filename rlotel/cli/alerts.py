@@ -23,14 +23,7 @@ def alerts() -> None:
 @alerts.command(short_help="Write the files of all alerts.")
 @rendering.choices
 @rendering.spellings
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("rlotel-alerts"),
-    show_default=True,
-    help="The folder to write to.",
-)
-@click.option("--check", is_flag=True, help="Write nothing; list what is stale, and end with 1 if something is.")
+@rendering.written_to("rlotel-alerts")
 def render(
     chosen: rendering.Chosen,
     spelled: tuple[str, ...],

@@ -26,14 +26,7 @@ def dashboards() -> None:
 @dashboards.command(short_help="Write the files of all dashboards.")
 @rendering.choices
 @rendering.spellings
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("rlotel-dashboards"),
-    show_default=True,
-    help="The folder to write to.",
-)
-@click.option("--check", is_flag=True, help="Write nothing; list what is stale, and end with 1 if something is.")
+@rendering.written_to("rlotel-dashboards")
 def render(
     chosen: rendering.Chosen,
     spelled: tuple[str, ...],

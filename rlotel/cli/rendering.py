@@ -95,6 +95,25 @@ def spellings(command: Command) -> Command:
     )(command)
 
 
+def written_to(folder: str) -> Callable[[Command], Command]:
+    """Adds the options that say where files are written, and whether; `deliver` does it."""
+
+    def add(command: Command) -> Command:
+        check = click.option(
+            "--check", is_flag=True, help="Write nothing; list what is stale, and end with 1 if something is."
+        )
+        out = click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            default=Path(folder),
+            show_default=True,
+            help="The folder to write to.",
+        )
+        return out(check(command))
+
+    return add
+
+
 def options(loop_time: str | None, selectors: tuple[tuple[str, str], ...], runbooks: str | None) -> Options:
     """The options of rendering, from those of the command line.
 
