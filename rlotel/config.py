@@ -162,6 +162,11 @@ class Config:
         "RLOTEL_PEAK_FLOPS",
         parse=_positive,
     )
+    peak_bandwidth: float | None = _setting(
+        "Peak bytes/s of one GPU's memory, for the bandwidth share of sampling (MBU); known for the usual GPUs.",
+        "RLOTEL_PEAK_BANDWIDTH",
+        parse=_positive,
+    )
     gpu: bool = _setting(
         "Whether to read the GPUs of each node, through NVIDIA's NVML.", "RLOTEL_GPU", default=True, parse=truth
     )

@@ -12,7 +12,7 @@ from rlotel.instruments import Instruments
 from rlotel.phases import Loop
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-from rlotel.words import IDLE, MODEL_PHASES, SAMPLE, TRAIN
+from rlotel.words import IDLE, MEMORY_BYTES, MODEL_PHASES, SAMPLE, TRAIN
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Hardware:
     """Dense FLOP/s of one GPU at most."""
     gpus_of: Mapping[str, int] = field(default_factory=dict)
     """The GPUs of a phase that not all of them take part in."""
+    peak_bandwidth: float | None = None
+    """Bytes/s that one GPU can read from its memory at most."""
 
 
 def record(loop: Loop, seconds: float, hardware: Hardware, instruments: Instruments) -> None:
@@ -36,6 +38,8 @@ def record(loop: Loop, seconds: float, hardware: Hardware, instruments: Instrume
     _ratios(loop, instruments)
     if hardware.gpus and hardware.peak_flops:
         _mfu(loop, seconds, hardware, hardware.gpus * hardware.peak_flops, instruments)
+    if hardware.gpus and hardware.peak_bandwidth:
+        _mbu(loop, hardware.gpus_of.get(SAMPLE, hardware.gpus) * hardware.peak_bandwidth, instruments)
 
 
 def _rates(loop: Loop, seconds: float, gpus: int | None, instruments: Instruments) -> None:
@@ -84,3 +88,10 @@ def _mfu(loop: Loop, seconds: float, hardware: Hardware, peak: float, instrument
         instruments.add(m.LOOP_FLOPS, flops)
         instruments.add(m.LOOP_FLOPS_CAPACITY, seconds * peak)
         instruments.set(m.LOOP_MFU, flops / (seconds * peak))
+
+
+def _mbu(loop: Loop, peak: float, instruments: Instruments) -> None:
+    """MBU = bytes that decoding must read / (time × GPUs × peak bytes/s); `peak` is that of all GPUs together."""
+    read, busy = loop.counts.get(f"{SAMPLE}.{MEMORY_BYTES}"), loop.seconds(SAMPLE)
+    if read is not None and busy:
+        instruments.set(m.SAMPLE_MBU, read / (busy * peak))

@@ -51,6 +51,7 @@ class Handle:
         aborted: Number = None,
         bytes: Number = None,  # noqa: A002 - the word the reader expects
         flops: Number = None,
+        memory_bytes: Number = None,
     ) -> None:
         """Count what this phase did since the last call; may be called any number of times.
 
@@ -66,6 +67,8 @@ class Handle:
             truncated: sample phase: how many of the samples hit the length limit; 0 says it is known to be none.
             aborted: sample phase: how many of the samples were given up.
             bytes: sync phase and checkpoints: bytes that were moved.
+            memory_bytes: sample phase: bytes that decoding had to read from GPU memory, over all GPUs; see
+                `rlotel.flops.decode_bytes`.
             flops: any phase: model FLOPs of its forward and backward passes, over all GPUs.
         """
         if isinstance(self._interval, Loop):
@@ -84,6 +87,7 @@ class Handle:
                 aborted=aborted,
                 bytes=bytes,
                 flops=flops,
+                memory_bytes=memory_bytes,
             )
 
     @contained

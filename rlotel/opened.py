@@ -139,10 +139,13 @@ class Session:
         said = {name for name, source in config.sources.items() if source == "argument"}
         about = {name: getattr(config, name) for name in said & IDENTITY - {"run_id"}}
         used = set(about) if self.identity.insist(**about) else set()
-        if gpus := said & {"gpus", "peak_flops"}:
+        if gpus := said & {"gpus", "peak_flops", "peak_bandwidth"}:
             was = self.recorder.hardware
             self.recorder.hardware = replace(
-                was, gpus=config.gpus or was.gpus, peak_flops=config.peak_flops or was.peak_flops
+                was,
+                gpus=config.gpus or was.gpus,
+                peak_flops=config.peak_flops or was.peak_flops,
+                peak_bandwidth=config.peak_bandwidth or was.peak_bandwidth,
             )
             used |= gpus
         if unused := said - used:

@@ -57,7 +57,7 @@ class Recorder:
         freeze: Callable[[], None],
         stir: Callable[[], None],
     ) -> None:
-        self.hardware = Hardware(config.gpus, config.peak_flops)
+        self.hardware = Hardware(config.gpus, config.peak_flops, peak_bandwidth=config.peak_bandwidth)
         self.identity = identity
         self.instruments = instruments
         self.faults = faults
@@ -95,7 +95,8 @@ class Recorder:
         """Tell what a framework knows of the run's GPUs; what was known before, or set by the user, wins."""
         was = self.hardware
         gpus, peak = was.gpus or found.gpus, was.peak_flops or found.peak_flops
-        self.hardware = Hardware(gpus, peak, {**found.gpus_of, **was.gpus_of})
+        bandwidth = was.peak_bandwidth or found.peak_bandwidth
+        self.hardware = Hardware(gpus, peak, {**found.gpus_of, **was.gpus_of}, bandwidth)
 
     @contained
     def loop_is_here(self) -> None:

@@ -48,6 +48,7 @@ def instrument(
     frameworks: str | Iterable[str] | None = None,
     gpus: int | None = None,
     peak_flops: float | None = None,
+    peak_bandwidth: float | None = None,
     gpu: bool | None = None,
     endpoint: str | None = None,
     protocol: str | None = None,

@@ -25,6 +25,7 @@ CHECKPOINT = PhaseName.CHECKPOINT.value
 IDLE = PhaseName.IDLE.value
 
 FLOPS = "flops"
+MEMORY_BYTES = "memory_bytes"
 BYTES = "bytes"
 
 MODEL_PHASES = frozenset(
@@ -87,6 +88,8 @@ WORDS: Mapping[str, Word] = {
 }
 OTHER = Word(m.PHASE_DURATION, spans.PHASE, named=True)
 
-LOOP_COUNTS: Mapping[str, frozenset[str]] = {SAMPLE: frozenset({FLOPS, "truncated", "aborted", "step_seconds"})}
+LOOP_COUNTS: Mapping[str, frozenset[str]] = {
+    SAMPLE: frozenset({FLOPS, MEMORY_BYTES, "truncated", "aborted", "step_seconds"})
+}
 """Keywords of `add()` that no counter has: they only serve what is derived from a loop."""
 ANY_LOOP_COUNTS = frozenset({FLOPS})

@@ -47,7 +47,10 @@ class Fleet:
         known = self._recorder.hardware
         peak = known.peak_flops or self._peak(mine or gpus)
         count = known.gpus or self._count(mine)
-        self._recorder.equip(Hardware(gpus=count, peak_flops=peak))
+        # A MIG slice has a share of the bandwidth that nothing tells.
+        bandwidths = {flops.peak_bandwidth(gpu.model) if gpu.sm_share is None else None for gpu in mine or gpus}
+        bandwidth = bandwidths.pop() if len(bandwidths) == 1 else None
+        self._recorder.equip(Hardware(gpus=count, peak_flops=peak, peak_bandwidth=bandwidth))
         if count and peak and not known.peak_flops:
             log.info("rlotel: MFU is measured against %d GPUs of %.4g dense %s FLOP/s", count, peak, DTYPE)
 

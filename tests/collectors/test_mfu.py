@@ -19,6 +19,9 @@ from rlotel.semconv import metrics as m
 from rlotel.testing import Telemetry, captured
 from tests.collectors.conftest import Driver, until
 
+BANDWIDTH = 3.35e12
+"""Bytes/s of the H100 that the fake driver has."""
+
 Open = Callable[..., Telemetry]
 
 
@@ -69,20 +72,20 @@ def test_a_process_alone_with_its_gpu_needs_no_setting(opened: Open) -> None:
     settle(telemetry)
     iterate(telemetry, 2)
     assert telemetry.value(m.TRAIN_MFU) == pytest.approx(1e15 / (10 * 989.4e12))
-    assert telemetry.session.recorder.hardware == Hardware(1, 989.4e12)
+    assert telemetry.session.recorder.hardware == Hardware(1, 989.4e12, peak_bandwidth=BANDWIDTH)
 
 
 def test_a_loop_that_begins_long_after_the_session_has_mfu_as_well(opened: Open) -> None:
     telemetry = opened({"CUDA_VISIBLE_DEVICES": "3"})
     telemetry.session.flush(0)  # settles the identity, as does a while without a loop
     settle(telemetry)
-    assert telemetry.session.recorder.hardware == Hardware(1, 989.4e12)
+    assert telemetry.session.recorder.hardware == Hardware(1, 989.4e12, peak_bandwidth=BANDWIDTH)
 
 
 def test_the_gpus_a_process_was_given_are_the_runs(opened: Open) -> None:
     telemetry = opened({"CUDA_VISIBLE_DEVICES": "3,4"})
     settle(telemetry)
-    assert telemetry.session.recorder.hardware == Hardware(2, 989.4e12)
+    assert telemetry.session.recorder.hardware == Hardware(2, 989.4e12, peak_bandwidth=BANDWIDTH)
 
 
 def test_what_the_user_says_wins(opened: Open) -> None:
@@ -90,7 +93,7 @@ def test_what_the_user_says_wins(opened: Open) -> None:
     iterate(telemetry)
     assert telemetry.value(m.TRAIN_MFU) == pytest.approx(1e15 / (10 * 16 * 1e15))
     until(looked(telemetry))
-    assert telemetry.session.recorder.hardware == Hardware(16, 1e15)
+    assert telemetry.session.recorder.hardware == Hardware(16, 1e15, peak_bandwidth=BANDWIDTH)
     assert telemetry.value(m.GPU_PEAK_FLOPS, **{"hw.name": "GPU 0"}) == 1e15
 
 
@@ -117,7 +120,7 @@ def test_a_number_of_gpus_that_is_not_known_for_sure_is_not_guessed(
     until(lambda: "MFU is absent" in caplog.text)
     iterate(telemetry, 2)
     assert telemetry.value(m.TRAIN_MFU) is None
-    assert telemetry.session.recorder.hardware == Hardware(None, 989.4e12)
+    assert telemetry.session.recorder.hardware == Hardware(None, 989.4e12, peak_bandwidth=BANDWIDTH)
     assert "how many GPUs the run has is unknown; set RLOTEL_GPUS" in caplog.text
 
 

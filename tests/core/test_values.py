@@ -239,3 +239,16 @@ def test_no_time_is_no_utilization() -> None:
         with rlotel.loop(), rlotel.train() as train:
             train.add(tokens=1000, flops=1e9)
         assert utilization(telemetry) == {}
+
+
+def test_the_bandwidth_share_of_sampling_needs_the_bytes_and_the_peak() -> None:
+    with captured(gpus=4, peak_bandwidth=2e12) as telemetry:
+        with rlotel.loop(), rlotel.sample() as sampling:
+            telemetry.clock.advance(10)
+            sampling.add(memory_bytes=2e13)
+        assert telemetry.value("rl.sample.mbu") == 0.25
+    with captured(gpus=4) as telemetry:
+        with rlotel.loop(), rlotel.sample() as sampling:
+            telemetry.clock.advance(10)
+            sampling.add(memory_bytes=2e13)
+        assert telemetry.points("rl.sample.mbu") == []
