@@ -20,7 +20,7 @@ import json, os, sys
 import ray, rlotel
 
 rlotel.instrument(gpus=4)
-ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
+ray.init(address="local", num_cpus=8, include_dashboard=False, log_to_driver=False)
 
 @ray.remote(num_gpus=1, num_cpus=1)
 class Worker:
