@@ -34,7 +34,8 @@ def record(loop: Loop, seconds: float, hardware: Hardware, instruments: Instrume
         instruments.add(m.PHASE_TIME, share, {attr.PHASE_NAME.name: name})
     if seconds > 0:
         instruments.set(m.LOOP_IDLE_RATIO, min(loop.shares.seconds[IDLE] / seconds, 1.0))
-        _rates(loop, seconds, hardware.gpus, instruments)
+        if loop.error is None:  # one that broke off has counted what a whole one does in a part of its time
+            _rates(loop, seconds, hardware.gpus, instruments)
     _ratios(loop, instruments)
     if hardware.gpus and hardware.peak_flops:
         _mfu(loop, seconds, hardware, hardware.gpus * hardware.peak_flops, instruments)

@@ -252,3 +252,18 @@ def test_the_bandwidth_share_of_sampling_needs_the_bytes_and_the_peak() -> None:
             telemetry.clock.advance(10)
             sampling.add(memory_bytes=2e13)
         assert telemetry.points("rl.sample.mbu") == []
+
+
+def test_an_iteration_that_broke_off_has_no_rate(telemetry: Telemetry) -> None:
+    def sample() -> None:
+        with rlotel.sample() as sampling:
+            telemetry.clock.advance(1)
+            sampling.add(samples=8, tokens=100)
+
+    with rlotel.loop():
+        sample()
+        telemetry.clock.advance(9)
+    with pytest.raises(RuntimeError, match="down"), rlotel.loop():
+        sample()
+        raise RuntimeError("down")
+    assert (telemetry.value("rl.tokens.rate"), telemetry.value("rl.samples.rate")) == (10, 0.8)
