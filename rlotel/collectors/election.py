@@ -12,9 +12,10 @@ import hashlib
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from rlotel.capture import own_folder
 
 SHARED = "shared"
 
@@ -89,7 +90,7 @@ class Node:
     """
 
     def __init__(self, run: str, folder: Path | None = None) -> None:
-        base = folder or Path(tempfile.gettempdir()) / f"rlotel-{os.getuid()}"
+        base = folder or own_folder()
         self._folder = base / f"gpu-{hashlib.sha256(run.encode()).hexdigest()[:16]}"
 
     def elect(self) -> Held | None:

@@ -32,7 +32,11 @@ class _Failure(Exception):
 
 def _go_on(driver: Driver, ticks: int) -> None:
     """What the GPUs have done after so many ticks."""
-    driver.gpu(energy_mj=5_000_000 + ticks * 650_000, field74=10**9 + round(0.4 * TICK_S * 10**9) * ticks, remap_unc=1 + ticks // 4)
+    driver.gpu(
+        energy_mj=5_000_000 + ticks * 650_000,
+        field74=10**9 + round(0.4 * TICK_S * 10**9) * ticks,
+        remap_unc=1 + ticks // 4,
+    )
     driver.gpu(field138=1000 * ticks, field197=10**6 * ticks)
     driver.gpu(6, field270=round(TICK_S * 10**9) * ticks)  # slowed down by heat all the time
     driver.gpu(2, ecc_unc_vol=2 + ticks)  # memory that goes bad
