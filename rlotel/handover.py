@@ -12,8 +12,8 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
+from rlotel import gang
 from rlotel.config import SETTINGS, Config, variable_of
 
 ENABLED = "RLOTEL_ENABLED"
@@ -43,11 +43,7 @@ def launched(environ: Mapping[str, str]) -> bool:
 
 def this_process() -> str:
     """This process, told from every other, and the same whatever program it runs; empty where that is unknown."""
-    try:
-        started = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-    return f"{os.getpid()}-{started}"
+    return gang.process(os.getpid())
 
 
 def variables(config: Config, environ: Mapping[str, str], run_id: str, attempt: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import contextlib
 import secrets
 from collections.abc import Mapping
 
-from rlotel import gates
+from rlotel import gang, gates
 from rlotel.config import Config
 from rlotel.resource import ray_submission_id
 from rlotel.semconv import attributes as attr
@@ -104,7 +104,7 @@ def _empty(value: object) -> bool:
 def _job_id(environ: Mapping[str, str]) -> str | None:
     if submission := ray_submission_id(environ):
         return submission
-    return next((value for name in RUN_ID_VARIABLES if (value := environ.get(name))), None)
+    return next((value for name in RUN_ID_VARIABLES if (value := environ.get(name))), None) or gang.name(environ)
 
 
 def attempt(environ: Mapping[str, str]) -> int:
@@ -113,3 +113,9 @@ def attempt(environ: Mapping[str, str]) -> int:
         if (value := environ.get(name, "")).isdigit():
             return int(value)
     return 0
+
+
+def launch(environ: Mapping[str, str]) -> str:
+    """What tells this launch of the run from the next; the same in all ranks that were launched together."""
+    ranks = gang.name(environ)
+    return secrets.token_hex(4) if ranks is None else f"{ranks}.{attempt(environ)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,17 +10,17 @@ from types import TracebackType
 
 from opentelemetry.sdk.resources import Resource
 
-from rlotel import handover, integrations, resource
+from rlotel import gang, handover, integrations, resource
 from rlotel.carrier import arrived_identity
 from rlotel.clock import Clock
-from rlotel.collectors.election import Node, run_of
+from rlotel.collectors.election import Node
 from rlotel.collectors.gpu import GpuCollector
 from rlotel.config import Config
 from rlotel.delivery import Delivery
 from rlotel.ending import state_of
 from rlotel.errors import Faults, log
 from rlotel.handover import ATTEMPT, LAUNCHER, RUN_ID
-from rlotel.identity import IDENTITY, Identity, attempt
+from rlotel.identity import IDENTITY, Identity, attempt, launch
 from rlotel.ids import Ids
 from rlotel.instruments import Instruments, Readings
 from rlotel.lifetime import Lifetime
@@ -65,8 +64,9 @@ class Session:
         self.faults = Faults(self._count_fault)
         launched = handover.launched(environ)
         self.process = Process(
-            launcher=not launched and environ.get("RANK", "0") in ("", "0"),
-            attempt=(environ.get(ATTEMPT) if launched else None) or secrets.token_hex(4),
+            launcher=not launched and gang.rank(environ) == 0,
+            rank=gang.rank(environ),
+            attempt=(environ.get(ATTEMPT) if launched else None) or launch(environ),
             handover=self._handover,
             flush=lambda seconds: self.flush(seconds, urgent=True),
         )
@@ -100,9 +100,7 @@ class Session:
         self._loop_reported = False
         self._gpus: GpuCollector | None = None
         if config.gpu:
-            given = config.run_id is not None or self.process.launcher
-            node = Node(run_of(self.run_id, given, environ))
-            self._gpus = GpuCollector(self.recorder, config, node, announce=self._stir)
+            self._gpus = GpuCollector(self.recorder, config, Node(self.run_id), announce=self._stir)
             self.process.on_role = self._gpus.role
         self._lifetime = Lifetime(
             finish=self._finish,

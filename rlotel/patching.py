@@ -61,7 +61,7 @@ class _Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
         return self
 
     def __reduce_ex__(self, _protocol: Any) -> Any:
-        if self._self_target.startswith("__main__:"):
+        if self._self_target.startswith("__main__:") or "<locals>" in self._self_target:
             return operator.itemgetter(0), ((self.__wrapped__,),)
         return pkgutil.resolve_name, (self._self_target,)
 
@@ -109,6 +109,37 @@ class Patches:
             _when_imported(module, wrap)
             self._undo.append(functools.partial(_forget, module, wrap))
 
+    def watch_method(
+        self,
+        kind: type,
+        name: str,
+        *,
+        before: Observer | None = None,
+        after: Observer | None = None,
+        failed: Observer | None = None,
+    ) -> Callable[[], None]:
+        """Watch a method of a class that was met only now, such as that of a user's environment.
+
+        It is watched on all its objects: observers tell them apart by `call.instance`. A method that the class does
+        not have is reported as a fault.
+
+        Returns:
+            What lets go of it before the session ends.
+        """
+        target = f"{kind.__module__}:{kind.__qualname__}.{name}"
+        known = len(self._undo)
+        with self._faults.contain(f"watch {target}"):
+            self._put(kind, name, target, Watch(before, after, failed), None)
+        put = self._undo[known:]
+
+        def let_go() -> None:
+            for undo in put:
+                if undo in self._undo:
+                    self._undo.remove(undo)
+                    undo()
+
+        return let_go
+
     def replace(self, owner: Any, name: str, value: object) -> None:
         """Set an attribute until `undo`, unless someone else has set it again by then."""
         original, inherited = _find(owner, name)
@@ -144,7 +175,9 @@ class Patches:
         if not self._open:
             return
         *owners, name = path.split(".")
-        owner: Any = functools.reduce(getattr, owners, module)
+        self._put(functools.reduce(getattr, owners, module), name, target, watch, under)
+
+    def _put(self, owner: Any, name: str, target: str, watch: Watch, under: str | None) -> None:
         original, inherited = _find(owner, name)
         function = original.__func__ if isinstance(original, (classmethod, staticmethod)) else original
         if isinstance(function, type) or not callable(function):

@@ -19,6 +19,7 @@ class Process:
 
     Args:
         launcher: whether the run was launched here: then its status is reported from here.
+        rank: its number among the ranks that run the same program; rank 0 reports what all of them know.
         attempt: what tells one launch of the run from the next.
         handover: makes the environment of a process of this run that does not inherit this one's.
         flush: exports what was recorded within the seconds it is given; says whether all of it arrived.
@@ -27,11 +28,13 @@ class Process:
     def __init__(
         self,
         launcher: bool,
+        rank: int,
         attempt: str,
         handover: Callable[[], dict[str, str]],
         flush: Callable[[float], bool],
     ) -> None:
         self.launcher = launcher
+        self.rank = rank
         self.attempt = attempt
         self.handover = handover
         self.flush = flush

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from rlotel.capture import own_folder
@@ -175,16 +175,3 @@ def _alive(file: Path) -> bool:
 def both(known: str | None, role: str) -> str:
     """The role of a GPU that has these: two different ones share it."""
     return role if known in (None, role) else SHARED
-
-
-def run_of(run_id: str, given: bool, environ: Mapping[str, str]) -> str:
-    """What is the same in all processes of a run on a node.
-
-    Args:
-        run_id: the run's id in this process.
-        given: whether other processes were given the same, or each draws its own.
-        environ: the environment; launchers of ranks name their rendezvous in it.
-    """
-    if not given and (port := environ.get("MASTER_PORT")):
-        return f"{environ.get('MASTER_ADDR', '')}:{port}"
-    return run_id

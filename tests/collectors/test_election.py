@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlotel.collectors.election import Held, Node, both, run_of
+from rlotel.collectors.election import Held, Node, both
 from tests.conftest import Program
 
 
@@ -153,10 +153,3 @@ def test_roles_add_up() -> None:
     assert both("trainer", "trainer") == "trainer"
     assert both("trainer", "rollout") == "shared"
     assert both("shared", "rollout") == "shared"
-
-
-def test_ranks_that_draw_run_ids_of_their_own_meet_at_their_rendezvous() -> None:
-    ranks = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
-    assert run_of("a", False, ranks) == run_of("b", False, ranks)
-    assert run_of("a", True, ranks) == "a"
-    assert run_of("a", False, {}) == "a"
