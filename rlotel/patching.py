@@ -120,8 +120,8 @@ class Patches:
     ) -> Callable[[], None]:
         """Watch a method of a class that was met only now, such as that of a user's environment.
 
-        It is watched on all its objects: observers tell them apart by `call.instance`. A method that the class does
-        not have is reported as a fault.
+        On all its objects: observers tell them apart by `call.instance`. A method that the class does not have is
+        reported as a fault.
 
         Returns:
             What lets go of it before the session ends.
