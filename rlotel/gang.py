@@ -13,8 +13,7 @@ from pathlib import Path
 
 def rank(environ: Mapping[str, str]) -> int:
     """This process's number among them; 0 where there are no others."""
-    value = environ.get("RANK", "")
-    return int(value) if value.isdigit() else 0
+    return _number(environ, "RANK")
 
 
 def name(environ: Mapping[str, str]) -> str | None:
@@ -23,7 +22,7 @@ def name(environ: Mapping[str, str]) -> str | None:
     torchrun's own id where it has one. Else the rendezvous, and the launcher itself where all ranks have the same:
     on several nodes only the rendezvous is common, and a later launch at the same address has the same name.
     """
-    if int(environ.get("WORLD_SIZE", "") or 1) <= 1 or "RANK" not in environ:
+    if _number(environ, "WORLD_SIZE") <= 1 or "RANK" not in environ:
         return None
     given = environ.get("TORCHELASTIC_RUN_ID", "")
     if given not in ("", "none"):
@@ -31,6 +30,11 @@ def name(environ: Mapping[str, str]) -> str | None:
     rendezvous = f"{environ.get('MASTER_ADDR', '')}:{environ.get('MASTER_PORT', '')}"
     alone = environ.get("LOCAL_WORLD_SIZE") == environ.get("WORLD_SIZE")
     return _digest(f"{rendezvous} {process(os.getppid())}" if alone else rendezvous)
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    value = environ.get(name, "")
+    return int(value) if value.isdigit() else 0
 
 
 def process(pid: int) -> str:

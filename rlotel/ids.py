@@ -20,17 +20,18 @@ class Ids(IdGenerator):
         self._seed()
 
     def generate_span_id(self) -> int:
-        """A 64-bit id that is not 0."""
-        return self._draw(64)
+        """A 64-bit id that is not 0, or the one that was asked for."""
+        wanted, self._next.span = getattr(self._next, "span", None), None
+        return wanted or self._draw(64)
 
     def generate_trace_id(self) -> int:
         """A 128-bit id that is not 0, or the one that was asked for."""
         wanted, self._next.trace = getattr(self._next, "trace", None), None
         return wanted or self._draw(128)
 
-    def next_trace(self, trace_id: int) -> None:
-        """Give the next trace that this thread begins this id."""
-        self._next.trace = trace_id
+    def next_root(self, trace_id: int, span_id: int) -> None:
+        """Give the next trace that this thread begins, and its root, these ids."""
+        self._next.trace, self._next.span = trace_id, span_id
 
     def is_trace_id_random(self) -> bool:
         """Whether the W3C flag for random trace ids may be set."""

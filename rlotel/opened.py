@@ -84,6 +84,7 @@ class Session:
             self.process,
             freeze=self._loop_begins,
             stir=self._stir,
+            settle=self._settle,
         )
         self.instruments.watch(m.RUN_STATUS, self._status)
         self._factory = factory
@@ -203,6 +204,10 @@ class Session:
         # What has arrived is settled: there is nothing to wait for.
         if self._providers is None and self.identity.adopt(arrived_identity()):
             self._freeze()
+
+    def _settle(self) -> None:
+        self._stir()
+        self._freeze()
 
     def _loop_begins(self) -> None:
         self.process.loop = "here"

@@ -5,7 +5,6 @@ It is what the public calls and every integration talk to. Nothing here raises i
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 
 from rlotel import context, derived
@@ -13,6 +12,7 @@ from rlotel.ages import Ages
 from rlotel.checkpoints import Checkpoints
 from rlotel.clock import Clock
 from rlotel.config import Config
+from rlotel.counting import Counting
 from rlotel.derived import Hardware
 from rlotel.errors import Faults, contained, log
 from rlotel.identity import Identity
@@ -25,7 +25,7 @@ from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
 from rlotel.semconv.types import Metric
 from rlotel.tracing import Tracing
-from rlotel.words import ANY_LOOP_COUNTS, BYTES, CHECKPOINT, FLOPS, LOOP, LOOP_COUNTS, OTHER, TRAIN, WORDS
+from rlotel.words import BYTES, CHECKPOINT, LOOP, OTHER, TRAIN, WORDS
 
 SpanValue = str | bool | int | float
 
@@ -43,6 +43,7 @@ class Recorder:
         process: what this process is in its run.
         freeze: called as a loop begins: with the first, identity is settled and exporting starts.
         stir: called as a phase begins: a process that had nothing to say so far has something now.
+        settle: called as this rank takes part in a loop that another one reports: identity is settled for it.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Recorder:
         process: Process,
         freeze: Callable[[], None],
         stir: Callable[[], None],
+        settle: Callable[[], None],
     ) -> None:
         self.hardware = Hardware(config.gpus, config.peak_flops, peak_bandwidth=config.peak_bandwidth)
         self.identity = identity
@@ -66,6 +68,7 @@ class Recorder:
         self._clock = clock
         self._freeze = freeze
         self._stir = stir
+        self._settle = settle
         self._labels = Labels(instruments)
         self.ages = Ages(instruments, self.now)
         self.checkpoints = Checkpoints(instruments, self._labels, self.now, self.ages.intervals)
@@ -78,7 +81,7 @@ class Recorder:
         self.used = False
         """Whether this process ever had something to do with training: a loop, a phase, workers."""
         self._iterations = Iterations(self.instruments)
-        self._summing = threading.RLock()
+        self._counting = Counting(self.instruments)
 
     def now(self) -> float:
         """The moment, in seconds, as `at` takes it."""
@@ -119,6 +122,18 @@ class Recorder:
         loop = Loop(number, *self._when(at), self._observe)
         self._tracing.begin_loop(loop, self._iterations.returns)
         self.ages.begin(loop)
+        return loop
+
+    @contained
+    def join_loop(self, iteration: int, returns: int = 0, *, at: float | None = None) -> Loop:
+        """This rank's part of an iteration begins that rank 0 reports: spans in its trace, `rl.worker.duration`.
+
+        Its `close()` ends it. `returns` counts how often an iteration began that had been before.
+        """
+        self.used = True
+        self._settle()
+        loop = Loop(iteration, *self._when(at), self._observe_part)
+        self._tracing.join_loop(loop, returns)
         return loop
 
     @contained
@@ -206,9 +221,7 @@ class Recorder:
         if phase.loop is not None:
             phase.loop.end(phase, now)
         elif self.process.worker:
-            failed = {attr.ERROR_TYPE.name: phase.error} if phase.error else {}
-            known = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name, **failed}
-            self.instruments.record(m.WORKER_DURATION, seconds, known)
+            self._record_part(phase, seconds, phase.error)
         else:
             self._record_duration(phase.word.duration, phase.name, seconds, phase.metric_attributes, phase.error)
         if phase.name == CHECKPOINT and not self.process.worker:
@@ -225,34 +238,9 @@ class Recorder:
         """Count what a phase did: a counter of its own, a number of its loop, or both; None is left out."""
         for what, value in counts.items():
             if value is not None and (amount := self.instruments.amount(what, value)) is not None:
-                self._count(phase, what, amount)
-
-    def _count(self, phase: Phase, what: str, amount: float) -> None:
-        counter = phase.word.counters.get(what)
-        if counter is not None:
-            role = phase.metric_attributes.get(attr.ROLE.name)
-            attributes = counter[1] if role is None else {**counter[1], attr.ROLE.name: role}
-            self.instruments.add(counter[0], amount, attributes)
-            self._sum(phase, what, amount)
-        elif what == BYTES and phase.word.size is not None:
-            self._sum(phase, BYTES, amount)
-            return
-        elif what not in (others := LOOP_COUNTS.get(phase.name, ANY_LOOP_COUNTS)):
-            known = ", ".join(sorted({*phase.word.counters, *others, *([BYTES] if phase.word.size else [])}))
-            raise TypeError(f"{phase.name} does not count {what}; it counts {known}")
-        if what == FLOPS:
-            of_phase = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name}
-            self.instruments.add(m.PHASE_FLOPS, amount, of_phase)
-        if phase.loop is not None:
-            phase.loop.count(f"{phase.name}.{what}", amount)
-        if phase.name == TRAIN and what == "steps":
-            self._progress()
-
-    def _sum(self, phase: Phase, what: str, amount: float) -> None:
-        with self._summing:
-            phase.counts[what] = phase.counts.get(what, 0.0) + amount
-            if (name := phase.word.on_span.get(what)) is not None:
-                phase.told[name] = phase.told.get(name, 0.0) + amount
+                self._counting.add(phase, what, amount)
+                if phase.name == TRAIN and what == "steps":
+                    self._progress()
 
     @contained
     def set(
@@ -274,6 +262,14 @@ class Recorder:
     def _observe(self, union: Union) -> None:
         phase = union.phase
         self._record_duration(phase.word.duration, phase.name, union.seconds, phase.metric_attributes, union.error)
+
+    def _observe_part(self, union: Union) -> None:
+        self._record_part(union.phase, union.seconds, union.error)
+
+    def _record_part(self, phase: Phase, seconds: float, error: str | None) -> None:
+        failed = {} if error is None else {attr.ERROR_TYPE.name: error}
+        known = {**phase.metric_attributes, attr.PHASE_NAME.name: phase.name, **failed}
+        self.instruments.record(m.WORKER_DURATION, seconds, known)
 
     def _record_duration(
         self, metric: Metric, name: str, seconds: float, attributes: Attributes, error: str | None

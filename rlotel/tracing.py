@@ -1,7 +1,7 @@
 """Spans: made as an interval begins where there is a tracer, else once there is one.
 
-`rl.loop` is always the root of its trace, with a link to a host application's span if one was open. The trace id
-follows from run, attempt and iteration, so that a process which can't be handed a `traceparent` arrives at it too.
+`rl.loop` is always the root of its trace, with a link to a host application's span if one was open. Its ids follow
+from run, attempt and iteration, so that a process which can't be handed a `traceparent` arrives at them too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from collections.abc import Callable
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, Status, StatusCode, Tracer
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+)
 
 from rlotel.ids import Ids
 from rlotel.phases import Interval, Loop, Phase
@@ -24,10 +33,10 @@ MOST_EARLY = 1000
 """Spans that may wait for a tracer."""
 
 
-def trace_id(run_id: str, attempt: str, iteration: int) -> int:
-    """The trace id of an iteration, the same in every process of the run."""
+def root_ids(run_id: str, attempt: str, iteration: int) -> tuple[int, int]:
+    """The ids of an iteration's trace and of its root, the same in every process of the run."""
     digest = hashlib.sha256(f"{run_id}\0{attempt}\0{iteration}".encode()).digest()
-    return int.from_bytes(digest[:16], "big") or 1
+    return int.from_bytes(digest[:16], "big") or 1, int.from_bytes(digest[16:24], "big") or 1
 
 
 class Tracing:
@@ -57,8 +66,7 @@ class Tracing:
             return
         host = trace.get_current_span().get_span_context()
         if self._ids is not None:
-            attempt = f"{self.attempt}.{returns}" if returns else self.attempt
-            self._ids.next_trace(trace_id(self._run_id, attempt, loop.iteration))
+            self._ids.next_root(*self._root_ids(loop.iteration, returns))
         loop.span = self._tracer.start_span(
             spans.LOOP.name,
             context=Context(),
@@ -66,6 +74,20 @@ class Tracing:
             links=[Link(host)] if host.is_valid else [],
             start_time=loop.started_ns,
         )
+
+    def join_loop(self, loop: Loop, returns: int) -> None:
+        """Let a loop stand for the iteration that another process has the root span of."""
+        if self._tracer is None or self._ids is None:
+            return
+        trace_id, span_id = self._root_ids(loop.iteration, returns)
+        sampler = getattr(self._tracer, "sampler", None)  # decides here as it does there
+        sampled = sampler is None or sampler.should_sample(None, trace_id, spans.LOOP.name).decision.is_sampled()
+        flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
+        loop.span = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=flags))
+
+    def _root_ids(self, iteration: int, returns: int) -> tuple[int, int]:
+        attempt = f"{self.attempt}.{returns}" if returns else self.attempt
+        return root_ids(self._run_id, attempt, iteration)
 
     def begin_phase(self, phase: Phase) -> None:
         """Start a phase's span, as a child of what it is inside of."""

@@ -6,7 +6,6 @@ phase; what is nested, late, evaluated, repeated or done on another rank is seen
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +16,9 @@ from rlotel.instruments import Value
 from rlotel.integrations import tables
 from rlotel.integrations.tables import Gauges, Timed
 from rlotel.patching import Call, Observer
-from rlotel.phases import Interval, Loop, Phase, Union
+from rlotel.phases import Interval, Loop, Phase
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
-from rlotel.semconv import metrics as m
 from rlotel.semconv.attributes import CheckpointOperation, PhaseName
 from rlotel.words import SAMPLE, SYNC, TRAIN
 
@@ -77,6 +75,7 @@ class Loops:
         self._entered: context.Entered | None = None
         self._phases: dict[Key, Phase] = {}
         self._last = 0
+        self._returns = 0
 
     @property
     def reports(self) -> bool:
@@ -91,14 +90,13 @@ class Loops:
         Without a number it is the one after the last, from 1.
         """
         self.close()
-        number = self._last + 1 if iteration is None else int(iteration)
-        self._last = number
+        last = self._last
+        number = self._last = last + 1 if iteration is None else int(iteration)
         if self.reports:
             self.current = self.recorder.open_loop(number, at=at)
         else:
-            self.recorder.loop_is_elsewhere()
-            began = self.recorder.now() if at is None else at
-            self.current = Loop(number, began, time.time_ns(), self._observe)
+            self._returns += number <= last
+            self.current = self.recorder.join_loop(number, self._returns, at=at)
         if self.current is not None:
             self._entered = context.enter(self.current)
 
@@ -138,12 +136,6 @@ class Loops:
         entered, self._entered = self._entered, None
         if entered is not None:
             context.leave(entered)
-
-    def _observe(self, union: Union) -> None:
-        """One phase of an iteration on another rank than 0."""
-        failed = {} if union.error is None else {attr.ERROR_TYPE.name: union.error}
-        known = {**union.phase.metric_attributes, attr.PHASE_NAME.name: union.phase.name, **failed}
-        self.recorder.instruments.record(m.WORKER_DURATION, union.seconds, known)
 
     # Phases.
 

@@ -39,7 +39,7 @@ class Contract:
     modules: Sequence[str]
     """Modules of the framework in which something is watched."""
     elsewhere: frozenset[str] = frozenset()
-    """Metrics of the loop that are told where the work is done, such as `rl.reward.duration` in rollout workers."""
+    """Metrics of the loop that are told where the work is done, such as rewards in rollout workers."""
     overlaps: bool = False
     """Whether work that an iteration began may outlive it."""
 
