@@ -239,15 +239,29 @@ def test_on_another_rank_an_iteration_is_only_what_this_worker_did_in_it() -> No
         assert [span.name for span in telemetry.spans()] == ["rl.train", "rl.checkpoint"]
 
 
-def test_its_spans_are_in_the_trace_of_rank_0() -> None:
-    traces = set()
+def test_its_spans_are_children_of_the_iteration_of_rank_0() -> None:
+    parents = set()
     for rank in ("0", "1"):
         with following({"RANK": rank, "WORLD_SIZE": "2"}) as trainer:
             trainer.loops.begin(3)
             trainer.do("update")
             trainer.loops.close()
-            traces.add(trainer.telemetry.spans("rl.train")[0].trace_id)
-    assert len(traces) == 1
+            (span,) = trainer.telemetry.spans("rl.train")
+            parents.add((span.trace_id, span.parent_id))
+    assert len(parents) == 1
+
+
+def test_an_iteration_that_is_done_again_has_a_trace_of_its_own_on_every_rank() -> None:
+    parents: dict[str, list[object]] = {}
+    for rank in ("0", "1"):
+        with following({"RANK": rank, "WORLD_SIZE": "2"}) as trainer:
+            for _ in range(2):
+                trainer.loops.begin(3)
+                trainer.do("update")
+                trainer.loops.close()
+            parents[rank] = [(span.trace_id, span.parent_id) for span in trainer.telemetry.spans("rl.train")]
+    assert parents["0"] == parents["1"]
+    assert len(set(parents["0"])) == 2
 
 
 @pytest.mark.parametrize("wrong", [{"phase": "checkpoint"}, {"phase": "train", "operation": SAVE.operation}])
