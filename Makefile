@@ -11,8 +11,15 @@ RAY := 2.60.0
 VERL_VENV := .venv-verl
 # Releases beside the one that is installed; each is put on the path instead of it.
 VERL_OTHERS := 0.5.0 0.6.1 0.7.0 0.7.1 0.8.0 0.9.0
+TRAINERS_VENV := .venv-trainers
+TRAINERS := trl rllib rsl_rl stable_baselines3 skrl
+# Older releases that are run as well, as PACKAGE==VERSION.
+TRAINERS_OTHERS := rsl-rl-lib==3.0.1
+HEAVY_VENV := .venv-trainers-heavy
+HEAVY := skyrl openrlhf areal
+HEAVY_RELEASES := skyrl==0.3.0 openrlhf==0.11.2 areal==1.0.4
 
-.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-verl test-nemo system-packages bench bench-ray bench-verl clean
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-verl test-nemo test-trainers test-trainers-heavy system-packages bench bench-ray bench-verl clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -61,7 +68,7 @@ bench-verl: $(VERL_VENV)/.ready ## what verl's own loop costs, with and without 
 test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
 
-test-frameworks: test-ray test-verl test-nemo ## the integrations on the frameworks themselves, each in an environment of its own
+test-frameworks: test-ray test-verl test-nemo test-trainers ## the integrations on the frameworks themselves, each in an environment of its own
 
 test-ray: $(RAY_VENV)/.ready ## Ray, on a cluster of two nodes in this machine (about 4 min)
 	$(RAY_VENV)/bin/python -m pytest tests/frameworks/ray
@@ -71,6 +78,12 @@ test-nemo: $(VENV)/.dev ## NeMo RL's stand-ins; with RLOTEL_NEMO_SRC=CHECKOUT al
 
 test-verl: $(VERL_VENV)/.ready ## verl's real loops on a CPU, 0.5 to 0.9, without the GPUs (about 5 min)
 	$(VERL_VENV)/bin/python -m pytest tests/frameworks/verl
+
+test-trainers: $(TRAINERS_VENV)/.ready ## TRL, RLlib, rsl_rl, Stable-Baselines3 and skrl on a CPU (about 6 min)
+	$(TRAINERS_VENV)/bin/python -m pytest $(addprefix tests/frameworks/,$(TRAINERS))
+
+test-trainers-heavy: $(HEAVY_VENV)/.ready ## SkyRL, OpenRLHF and AReaL on a CPU with engines that are none (not in CI)
+	$(HEAVY_VENV)/bin/python -m pytest $(addprefix tests/frameworks/,$(HEAVY))
 
 system-packages: ## what some tests want from the system (Debian, as root): Prometheus with its promtool
 	@{ command -v promtool && command -v prometheus; } >/dev/null || \
@@ -112,5 +125,34 @@ $(VERL_VENV)/.ready: pyproject.toml tests/frameworks/verl/requirements.txt
 	done
 	@touch $@
 
+# Unpack RELEASES into VENV/releases, to be put on the path: $(call unpack,VENV,RELEASES)
+define unpack
+	for release in $(2); do \
+		$(1)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+			--dest $(1)/releases $$release && \
+		folder=$(1)/releases/$$(echo $$release | sed 's/==/-/') && \
+		for wheel in $(1)/releases/$$(echo $$release | sed 's/-/_/g; s/==/-/')-*.whl; do \
+			$(1)/bin/python -m zipfile --extract $$wheel $$folder && \
+			{ cp -r $$folder/*.data/purelib/. $$folder/ 2>/dev/null || true; }; \
+		done || exit 1; \
+	done
+endef
+
+$(TRAINERS_VENV)/.ready: pyproject.toml tests/frameworks/trainers.txt
+	$(PYTHON) -m venv $(TRAINERS_VENV)
+	$(TRAINERS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[ray,test]' -r tests/frameworks/trainers.txt
+	$(call unpack,$(TRAINERS_VENV),$(TRAINERS_OTHERS))
+	@touch $@
+
+$(HEAVY_VENV)/.ready: pyproject.toml tests/frameworks/trainers-heavy.txt
+	$(PYTHON) -m venv $(HEAVY_VENV)
+	$(HEAVY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[ray,test]' -r tests/frameworks/trainers-heavy.txt
+	DS_BUILD_OPS=0 $(HEAVY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-build-isolation deepspeed==0.19.6
+	$(call unpack,$(HEAVY_VENV),$(HEAVY_RELEASES))
+	@touch $@
+
 clean: ## remove the virtual environments and caches
-	rm -rf $(VENV) $(OLDEST) $(RAY_VENV) $(VERL_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) $(RAY_VENV) $(VERL_VENV) $(TRAINERS_VENV) $(HEAVY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

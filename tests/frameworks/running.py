@@ -13,6 +13,8 @@ from rlotel.capture import Capture, SpanNode
 from rlotel.otlp_records import SpanRecord
 from rlotel.receiver import Receiver
 
+RELEASES = Path(sys.prefix) / "releases"
+"""Where releases are unpacked that are not installed here."""
 LONGEST = 300
 """Seconds that a run may take."""
 SETTINGS = ("OTEL_", "RLOTEL_", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK", "WANDB_")
@@ -68,6 +70,11 @@ class Run:
         """The root of each iteration's trace, in order."""
         roots = [root for trace in self.capture.traces().values() for root in trace if root.span.name == "rl.loop"]
         return sorted(roots, key=lambda root: root.span.start_ns)
+
+
+def release(package: str, version: str = "*") -> Path | None:
+    """What to put on the path for a release that is unpacked beside this environment; None if it is not there."""
+    return next(iter(sorted(RELEASES.glob(f"{package}-{version}"))), None)
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
