@@ -127,7 +127,7 @@ $(VERL_VENV)/.ready: pyproject.toml tests/frameworks/verl/requirements.txt
 
 # Unpack RELEASES into VENV/releases, to be put on the path: $(call unpack,VENV,RELEASES)
 define unpack
-	for release in $(2); do \
+	@for release in $(2); do \
 		$(1)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
 			--dest $(1)/releases $$release && \
 		folder=$(1)/releases/$$(echo $$release | sed 's/==/-/') && \

@@ -158,7 +158,7 @@ class Loops:
             inside: what it belongs to, where that is not what is current here.
         """
         here = context.current()
-        if inside is None and (_within(here, timed.phase) or _within(here, EVALUATE)):
+        if inside is None and (within(here, timed.phase) or within(here, EVALUATE)):
             return None
         if inside is None and self.ended is not None and not isinstance(here, Phase):
             inside = NOWHERE
@@ -190,10 +190,10 @@ class Loops:
 
     def _attributes(self, timed: Timed) -> tuple[dict[str, Value | None], dict[str, int | None]]:
         """Those of the phase's duration, and those of its span alone."""
-        metric: dict[str, Value | None] = {attr.ROLE.name: timed.role}
+        metric: dict[str, Value | None] = {attr.ROLE.name: timed.role and str(timed.role)}
         span: dict[str, int | None] = {}
         if timed.phase == SAMPLE:
-            metric[attr.SAMPLE_KIND.name] = timed.kind and timed.kind.value
+            metric[attr.SAMPLE_KIND.name] = timed.kind and str(timed.kind)
             span[attr.SAMPLE_BATCH_SIZE.name] = self.setup.sample_batch_size
         elif timed.phase == TRAIN:
             span[attr.TRAIN_BATCH_SIZE.name] = self.setup.train_batch_size
@@ -225,7 +225,7 @@ class Loops:
             tables.evaluated(self.recorder, scores, prefix)
 
 
-def _within(interval: Interval | None, name: str) -> bool:
+def within(interval: Interval | None, name: str) -> bool:
     """Whether a phase of that name is open around here."""
     while isinstance(interval, Phase):
         if interval.name == name and not interval.ended:

@@ -72,12 +72,17 @@ Gauges = Mapping[str, Gauge | tuple[Gauge, ...]]
 """Log keys, and the gauge, or the several gauges, that each feeds."""
 
 
+def several(gauges: Gauge | tuple[Gauge, ...]) -> tuple[Gauge, ...]:
+    """The gauges of one log key."""
+    return gauges if isinstance(gauges, tuple) else (gauges,)
+
+
 def tell(recorder: Recorder, logged: Mapping[str, Any], table: Gauges) -> None:
     """Set the gauges of what was logged; a value that is no number is refused, and counted as that."""
     for key, gauges in table.items():
         if (value := logged.get(key)) is None:
             continue
-        for gauge in gauges if isinstance(gauges, tuple) else (gauges,):
+        for gauge in several(gauges):
             if not (gauge.zero_is_unknown and value == 0):
                 recorder.set(gauge.metric, _scaled(value, gauge.scale), gauge.attributes)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from rlotel import context
 from rlotel.integrations.nemo_rl.setup import UNKNOWN, Setup
-from rlotel.integrations.nemo_rl.tables import STEP, TIMERS, Timed
+from rlotel.integrations.nemo_rl.tables import ANYWHERE, STEP, TIMERS
+from rlotel.integrations.tables import Timed
 from rlotel.patching import Call
 from rlotel.phases import Loop, Phase
 from rlotel.recorder import Recorder
@@ -83,7 +84,7 @@ class Iterations:
             self._begin(call.instance, now)
             return
         timed = TIMERS.get(label)
-        if timed is None or not (timed.anywhere or self._of(call.instance)):
+        if timed is None or not (label in ANYWHERE or self._of(call.instance)):
             return
         key = id(call.instance), label
         if self._wait is not None and self._wait.key == key:

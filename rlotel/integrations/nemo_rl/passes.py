@@ -14,7 +14,7 @@ from rlotel.flops import forward_flops, train_flops
 from rlotel.integrations.models import Models
 from rlotel.integrations.nemo_rl.counts import Counts, lengths_of
 from rlotel.integrations.nemo_rl.iterations import Iterations
-from rlotel.integrations.nemo_rl.tables import Timed
+from rlotel.integrations.tables import Timed
 from rlotel.patching import Call, Observer, Patches
 from rlotel.recorder import Recorder
 from rlotel.semconv.attributes import Role

@@ -14,7 +14,7 @@ from typing import Any
 from rlotel import context
 from rlotel.integrations.nemo_rl.counts import Counts
 from rlotel.integrations.nemo_rl.iterations import Iterations
-from rlotel.integrations.nemo_rl.tables import Timed
+from rlotel.integrations.tables import Timed
 from rlotel.patching import Call
 from rlotel.phases import Phase, Union
 from rlotel.recorder import Recorder

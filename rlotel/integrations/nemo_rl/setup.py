@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import PurePath
-from typing import Any
 
 from rlotel.derived import Hardware
-from rlotel.integrations.nemo_rl.tables import Timed
+from rlotel.integrations.configuration import checkpoint_tier, dig, model_name, product
+from rlotel.integrations.tables import Timed
 from rlotel.semconv import attributes as attr
 from rlotel.semconv.attributes import CheckpointOperation
 from rlotel.words import CHECKPOINT, SAMPLE, SYNC, TRAIN
@@ -17,20 +16,6 @@ _BATCHES = ("grpo", "ppo", "distillation")
 """Sections that say how many rollouts an iteration asks for."""
 _LEARNER = "learner"
 """Where weights come from."""
-_OBJECT_STORAGE = ("gs://", "s3://")
-
-
-def dig(config: object, path: str) -> Any:
-    """The setting at a dotted path, None where there is none.
-
-    Configurations are dicts to 0.6; from 0.7 on they are pydantic models with dicts in them.
-    """
-    found: Any = config
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else getattr(found, name, None)
-        if found is None:
-            return None
-    return found
 
 
 class Setup:
@@ -47,7 +32,7 @@ class Setup:
             "system": "nemo-rl",
             "system_version": version(),
             "algorithm": self._name_of_algorithm(),
-            "model": _model(dig(self._config, "policy.model_name")),
+            "model": model_name(dig(self._config, "policy.model_name")),
             "environment": self._environment(),
         }
 
@@ -70,7 +55,7 @@ class Setup:
     def hardware(self) -> Hardware:
         """The GPUs of the cluster."""
         nodes, each = dig(self._config, "cluster.num_nodes"), dig(self._config, "cluster.gpus_per_node")
-        return Hardware(gpus=int(nodes) * int(each) if nodes and each else None)
+        return Hardware(gpus=product(nodes, each))
 
     @property
     def model_path(self) -> str | None:
@@ -101,8 +86,8 @@ class Setup:
         for section in _BATCHES:
             prompts = dig(self._config, f"{section}.num_prompts_per_step")
             each = dig(self._config, f"{section}.num_generations_per_prompt")
-            if prompts and each:
-                return int(prompts) * int(each)
+            if rollouts := product(prompts, each):
+                return rollouts
         return None
 
     @property
@@ -114,8 +99,7 @@ class Setup:
     @property
     def checkpoint_tier(self) -> str | None:
         """Where checkpoints go, if the path says it; a mounted folder may be anything."""
-        folder = dig(self._config, "checkpointing.checkpoint_dir")
-        return "object_storage" if str(folder).startswith(_OBJECT_STORAGE) else None
+        return checkpoint_tier(dig(self._config, "checkpointing.checkpoint_dir"))
 
     def attributes(self, timed: Timed) -> tuple[dict[str, str | bool | None], dict[str, int | None]]:
         """What is known of a phase as it begins: for its metric and span, and for its span alone."""
@@ -158,11 +142,3 @@ def reports_itself() -> bool:
     setup = sys.modules.get("nemo_rl.telemetry.setup")
     handle = getattr(setup, "get_telemetry_handle", None)
     return handle is not None and handle() is not None
-
-
-def _model(path: object) -> str | None:
-    """A name on the Hub as it is, a folder by its last part."""
-    if not path:
-        return None
-    text = str(path)
-    return PurePath(text).name if text.startswith(("/", "~", ".")) or "://" in text else text

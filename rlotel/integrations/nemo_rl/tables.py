@@ -7,12 +7,13 @@ Read from the sources of 0.4.0, 0.5.0, 0.6.0, 0.7.0 and of August 2026. In all o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from rlotel.instruments import Attributes
+from rlotel.integrations import tables
+from rlotel.integrations.tables import Timed
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-from rlotel.semconv.attributes import KlReference, LossType, Role, SampleKind
+from rlotel.semconv.attributes import CheckpointOperation, KlReference, LossType, Role, SampleKind
 from rlotel.semconv.types import Metric
 from rlotel.words import CHECKPOINT, SAMPLE, SYNC, TRAIN
 
@@ -23,24 +24,6 @@ to go on sampling (DAPO) or waiting (an empty replay buffer)."""
 TEACHER = "teacher"
 """The role of the model that a distillation learns from."""
 
-
-@dataclass(frozen=True)
-class Timed:
-    """What one of NeMo RL's timers measures."""
-
-    phase: str
-    role: str | None = None
-    kind: SampleKind | None = None
-    """Of a sample phase."""
-    anywhere: bool = False
-    """Whether it counts outside of an iteration, and on a timer that measures no iterations."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether the trainer only stands waiting meanwhile."""
-        return self.kind is SampleKind.WAIT
-
-
 TIMERS: Mapping[str, Timed] = {
     "data_processing": Timed("data"),
     "dynamic_sampling": Timed("data"),
@@ -50,7 +33,7 @@ TIMERS: Mapping[str, Timed] = {
     "generation": Timed(SAMPLE, kind=SampleKind.GENERATE),
     # Asynchronous: rollouts are made elsewhere.
     "exposed_generation": Timed(SAMPLE, kind=SampleKind.WAIT),
-    "init/total": Timed(SAMPLE, kind=SampleKind.WAIT, anywhere=True),
+    "init/total": Timed(SAMPLE, kind=SampleKind.WAIT),
     # Baselines from rewards that were computed while rollouts were made; to 0.5 the advantages, too.
     "reward_calculation": Timed("advantage"),
     "advantage_calculation": Timed("advantage"),
@@ -68,12 +51,15 @@ TIMERS: Mapping[str, Timed] = {
     "policy_offload_after_refit": Timed("offload"),
     "offload_before_refit": Timed("offload"),
     "weight_sync": Timed(SYNC),
-    "checkpointing": Timed(CHECKPOINT),
-    "total_validation_time": Timed("evaluate", anywhere=True),
-    "validation_total": Timed("evaluate", anywhere=True),
+    "checkpointing": Timed(CHECKPOINT, operation=CheckpointOperation.SAVE),
+    "total_validation_time": Timed("evaluate"),
+    "validation_total": Timed("evaluate"),
 }
 """Timers that are inside one of these and say no more (`policy_training/sharding_data`) are left out, and so are
 `idle/…`, which are around some of these or around nothing."""
+
+ANYWHERE = frozenset({"init/total", "total_validation_time", "validation_total"})
+"""Timers that count outside of an iteration, too, and on a `Timer` that measures no iterations."""
 
 
 @dataclass(frozen=True)
@@ -137,14 +123,11 @@ ROLLOUTS = (
 
 
 @dataclass(frozen=True)
-class Gauge:
+class Gauge(tables.Gauge):
     """Where a logged value goes."""
 
-    metric: Metric
-    attributes: Attributes = field(default_factory=dict)
     summed: bool = False
     """Whether NeMo RL adds up the means of the optimizer steps of an iteration."""
-    zero_is_unknown: bool = False
     native: bool = False
     """Whether NeMo RL's own telemetry reports it under the same name."""
 
@@ -158,7 +141,8 @@ def _loss(kind: LossType) -> Gauge:
 
 
 def _kl(reference: KlReference, *, zero_is_unknown: bool = False, native: bool = False) -> Gauge:
-    return Gauge(m.KL_DIVERGENCE, {attr.KL_REFERENCE.name: reference.value}, True, zero_is_unknown, native)
+    attributes = {attr.KL_REFERENCE.name: reference.value}
+    return Gauge(m.KL_DIVERGENCE, attributes, zero_is_unknown=zero_is_unknown, summed=True, native=native)
 
 
 LOSS = "loss"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rlotel.integrations.configuration import dig
 from rlotel.integrations.models import Models
 from rlotel.integrations.nemo_rl.iterations import Iterations
 from rlotel.integrations.nemo_rl.passes import Passes
-from rlotel.integrations.nemo_rl.setup import Setup, dig
+from rlotel.integrations.nemo_rl.setup import Setup
 from rlotel.integrations.nemo_rl.tables import POLICIES, Training
 from rlotel.patching import Call
 from rlotel.recorder import Recorder

@@ -13,22 +13,21 @@ from types import FrameType
 from typing import Any
 
 from rlotel import context
+from rlotel.integrations.loops import NOWHERE, within
 from rlotel.integrations.models import Models
 from rlotel.integrations.ray import ends
+from rlotel.integrations.tables import Timed
 from rlotel.integrations.verl import values
 from rlotel.integrations.verl.counts import Key, Rows, tell, whole
 from rlotel.integrations.verl.numbering import Numbering
 from rlotel.integrations.verl.setup import Setup
-from rlotel.integrations.verl.tables import NORMAL_ENDS, STEP, TIMERS, TOLD, WAITS_IN, Timer
+from rlotel.integrations.verl.tables import NORMAL_ENDS, STEP, TIMERS, TOLD, WAITS_IN
 from rlotel.patching import Call
 from rlotel.phases import Interval, Loop, Phase
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
-from rlotel.semconv.attributes import CheckpointOperation, SampleKind
+from rlotel.semconv.attributes import SampleKind
 from rlotel.words import CHECKPOINT, FLOPS, REWARD, SAMPLE, SYNC, TRAIN
-
-NOWHERE = Interval("nowhere", 0.0, 0, ended=True)
-"""What a phase is inside of that comes after its iteration's timer and before its log call: no loop."""
 
 _BETWEEN = ("rlotel.", "contextlib", "wrapt.", "verl.utils.")
 """Modules between a trainer and the function that its timers go through."""
@@ -120,15 +119,15 @@ class Loops:
             self._loop, self._phases, self._rows = self._recorder.open_loop(number), {}, None
         self._enter(call, self._loop)
 
-    def _begin_phase(self, call: Call, timer: Timer) -> None:
+    def _begin_phase(self, call: Call, timer: Timed) -> None:
         if timer.phase == REWARD and not self._setup.scores_in_trainer(_numbers(_version())):
             return
         self.open(call, timer)
 
-    def open(self, call: Call, timer: Timer) -> None:
+    def open(self, call: Call, timer: Timed) -> None:
         """Open a phase for a watched call, unless it is inside of one of its name already."""
         here = context.current()
-        if _is_within(here, timer.phase):
+        if within(here, timer.phase):
             return
         kind = timer.kind
         if timer.phase == SAMPLE and kind is None:
@@ -143,7 +142,7 @@ class Loops:
             inside=NOWHERE if after_step else None,
         )
         if phase is not None and phase.loop is self._loop:
-            self._phases[timer.phase, timer.role and timer.role.value] = phase
+            self._phases[timer.phase, timer.role and str(timer.role)] = phase
         self._enter(call, phase)
 
     def _enter(self, call: Call, interval: Interval | None) -> None:
@@ -151,10 +150,10 @@ class Loops:
             call.notes["interval"] = interval
             call.notes["entered"] = context.enter(interval)
 
-    def _metric_attributes(self, timer: Timer, kind: SampleKind | None) -> dict[str, str | bool | None]:
+    def _metric_attributes(self, timer: Timed, kind: SampleKind | None) -> dict[str, str | bool | None]:
         if timer.phase == CHECKPOINT:
             return {
-                attr.CHECKPOINT_OPERATION.name: CheckpointOperation.SAVE.value,
+                attr.CHECKPOINT_OPERATION.name: timer.operation and timer.operation.value,
                 attr.CHECKPOINT_TIER.name: self._setup.checkpoint_tier,
                 attr.CHECKPOINT_BLOCKING.name: not self._setup.saves_in_background,
             }
@@ -162,9 +161,9 @@ class Loops:
             return {attr.SYNC_SOURCE.name: "learner", attr.SYNC_DESTINATION.name: self._setup.rollout}
         if kind is not None:
             return {attr.SAMPLE_KIND.name: kind.value}
-        return {attr.ROLE.name: timer.role and timer.role.value}
+        return {attr.ROLE.name: timer.role and str(timer.role)}
 
-    def _span_attributes(self, timer: Timer) -> dict[str, int | None]:
+    def _span_attributes(self, timer: Timed) -> dict[str, int | None]:
         if timer.phase == SAMPLE:
             return {attr.SAMPLE_BATCH_SIZE.name: self._setup.rows}
         if timer.phase == TRAIN and (updates := self._setup.updates(_MODELS[str(timer.role)])) is not None:
@@ -244,11 +243,3 @@ def _caller() -> FrameType | None:
 
 def _module(frame: FrameType | None) -> str:
     return "" if frame is None else str(frame.f_globals.get("__name__", ""))
-
-
-def _is_within(interval: Interval | None, name: str) -> bool:
-    while isinstance(interval, Phase):
-        if interval.name == name and not interval.ended:
-            return True
-        interval = interval.inside
-    return False

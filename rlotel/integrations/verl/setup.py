@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from rlotel.derived import Hardware
+from rlotel.integrations.configuration import checkpoint_tier, data_set, dig, model_name, product
 from rlotel.words import SAMPLE, TRAIN
 
 _ALGORITHMS = {"gae": "PPO"}
 """Advantage estimators that are not called as their algorithm is."""
-_SPLITS = frozenset({"train", "training", "test", "val", "validation", "dev", "data"})
-_OBJECT_STORAGE = ("gs://", "s3://", "hdfs://", "oss://", "abfs://", "az://")
 
 
 @dataclass(frozen=True)
@@ -38,15 +35,7 @@ class Setup:
 
     def get(self, path: str) -> Any:
         """The setting at a dotted path, None where there is none."""
-        found: Any = self._config
-        # One that refers to another that is missing raises as it is read.
-        with contextlib.suppress(Exception):
-            for name in path.split("."):
-                if found is None:
-                    break
-                found = found.get(name)
-            return found
-        return None
+        return dig(self._config, path)
 
     def identity(self) -> dict[str, str | None]:
         """Parts of the identity, None where the configuration does not say."""
@@ -54,13 +43,13 @@ class Setup:
         name = getattr(estimator, "value", estimator)
         return {
             "algorithm": None if name is None else _ALGORITHMS.get(str(name), str(name).upper()),
-            "model": _model(self.get("actor_rollout_ref.model.path")),
-            "environment": _dataset(self.get("data.train_files")),
+            "model": model_name(self.get("actor_rollout_ref.model.path")),
+            "environment": data_set(self.get("data.train_files")),
         }
 
     def hardware(self) -> Hardware:
         """The GPUs; those that only make rollouts or serve another model are apart from those that train."""
-        trainers = _product(self.get("trainer.nnodes"), self.get("trainer.n_gpus_per_node"))
+        trainers = product(self.get("trainer.nnodes"), self.get("trainer.n_gpus_per_node"))
         if not trainers:
             return Hardware()
         rollouts = self._pool("actor_rollout_ref.rollout")
@@ -76,7 +65,7 @@ class Setup:
         return Hardware(gpus=gpus, gpus_of={TRAIN: trainers, SAMPLE: rollouts or trainers})
 
     def _pool(self, place: str) -> int:
-        return _product(self.get(f"{place}.nnodes"), self.get(f"{place}.n_gpus_per_node")) or 0
+        return product(self.get(f"{place}.nnodes"), self.get(f"{place}.n_gpus_per_node")) or 0
 
     @property
     def model_path(self) -> str | None:
@@ -105,7 +94,7 @@ class Setup:
     @property
     def rows(self) -> int | None:
         """Rollouts that one iteration asks for."""
-        return _product(self.get("data.train_batch_size"), self._repeats)
+        return product(self.get("data.train_batch_size"), self._repeats)
 
     @property
     def _repeats(self) -> int:
@@ -119,8 +108,7 @@ class Setup:
     @property
     def checkpoint_tier(self) -> str | None:
         """Where checkpoints go, if the path says it; a mounted folder may be anything."""
-        remote = self.get("trainer.default_hdfs_dir") or self.get("trainer.default_local_dir")
-        return "object_storage" if remote and str(remote).startswith(_OBJECT_STORAGE) else None
+        return checkpoint_tier(self.get("trainer.default_hdfs_dir") or self.get("trainer.default_local_dir"))
 
     @property
     def saves_in_background(self) -> bool:
@@ -135,26 +123,3 @@ class Setup:
             self.get(f"{place}.enable") and not self.get(f"{place}.enable_resource_pool")
             for place in ("reward.reward_model", "reward_model")
         )
-
-
-def _product(one: Any, other: Any) -> int | None:
-    return int(one) * int(other) if one and other else None
-
-
-def _model(path: Any) -> str | None:
-    """A name on the Hub as it is, a folder by its last part."""
-    if not path:
-        return None
-    text = str(path)
-    return PurePath(text).name if text.startswith(("/", "~", ".")) or "://" in text else text
-
-
-def _dataset(files: Any) -> str | None:
-    """The data set that a file belongs to: `gsm8k` of `~/data/gsm8k/train.parquet`."""
-    if not isinstance(files, str):
-        several = list(files or ())
-        if len(several) != 1:
-            return None
-        files = several[0]
-    path = PurePath(str(files))
-    return path.parent.name or None if path.stem in _SPLITS else path.stem

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlotel.errors import log
-from rlotel.integrations.verl.tables import ALL_ABORTED, GAUGES, MFU, VALIDATION, Gauge
+from rlotel.integrations import tables
+from rlotel.integrations.verl.tables import ALL_ABORTED, GAUGES, MFU, VALIDATION
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
@@ -21,17 +22,12 @@ def training(recorder: Recorder, data: Mapping[str, Any]) -> None:
     if aborted:
         recorder.instruments.add(m.FINDINGS, 1, {attr.FINDING_NAME.name: ABORTED})
         log.warning("all rollouts of an iteration were aborted: it has no reward")
-    for key, gauges in GAUGES.items():
-        if key in data and not (aborted and _is_nan(data[key])):
-            for gauge in gauges:
-                _set(recorder, gauge, data[key])
+    tables.tell(recorder, _without_nan(data) if aborted else data, GAUGES)
 
 
 def mfu(recorder: Recorder, data: Mapping[str, Any]) -> None:
     """Set verl's own model FLOPs utilization."""
-    for key, gauge in MFU.items():
-        if key in data:
-            _set(recorder, gauge, data[key])
+    tables.tell(recorder, _without_nan(data), MFU)
 
 
 def validation(recorder: Recorder, data: Mapping[str, Any]) -> None:
@@ -41,10 +37,6 @@ def validation(recorder: Recorder, data: Mapping[str, Any]) -> None:
             recorder.set(m.EVALUATION_SCORE, value, {attr.EVALUATION_NAME.name: key.removeprefix(VALIDATION)})
 
 
-def _set(recorder: Recorder, gauge: Gauge, value: Any) -> None:
-    if not (gauge.zero_is_unknown and (value == 0 or _is_nan(value))):
-        recorder.set(gauge.metric, value, gauge.attributes)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _without_nan(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What verl writes where there was nothing to compute from is unknown, and no finding."""
+    return {key: value for key, value in data.items() if not (isinstance(value, float) and math.isnan(value))}

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rlotel import context
-from rlotel.integrations.verl.tables import TIMERS, Timer
+from rlotel.integrations.tables import Timed
+from rlotel.integrations.verl.tables import TIMERS
 from rlotel.patching import Call
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 
-STATES: Mapping[str, Timer] = {
+STATES: Mapping[str, Timed] = {
     "actor_update": TIMERS["update_actor"],
     "actor_compute_log_prob": TIMERS["old_log_prob"],
     "ref_compute_log_prob": TIMERS["ref"],
@@ -45,7 +46,7 @@ class Workers:
             self._recorder.process.use_gpus(role.value)
         if (state := STATES.get(name)) is None:
             return
-        phase = self._recorder.open_phase(state.phase, {attr.ROLE.name: state.role and state.role.value})
+        phase = self._recorder.open_phase(state.phase, {attr.ROLE.name: state.role and str(state.role)})
         if phase is not None:
             call.notes["phase"], call.notes["entered"] = phase, context.enter(phase)
 

@@ -37,7 +37,7 @@ def differences(run: Run) -> dict[str, list[float]]:
         found.setdefault(STEP, []).append(seconds(root.span) - data["timing_s/step"])
         for name, timer in TIMERS.items():
             if timer.same and (theirs := data.get(f"timing_s/{name}")) is not None:
-                key = timer.phase, timer.role and timer.role.value
+                key = timer.phase, timer.role and str(timer.role)
                 if key in ours:  # some releases save a checkpoint after the step
                     found.setdefault(name, []).append(ours[key] - theirs)
     return found
