@@ -108,6 +108,12 @@ class Loops:
         if error is not None:
             self.close(error)
 
+    def resume(self) -> None:
+        """The iteration that has ended was only a part of one: it goes on."""
+        if self.current is not None and self.ended is not None:
+            self.ended = None
+            self._entered = context.enter(self.current)
+
     def close(self, error: BaseException | None = None) -> None:
         """All is known of the iteration: it is recorded, with the time at which it ended."""
         self._leave()
@@ -167,7 +173,7 @@ class Loops:
         if phase is not None:
             if phase.loop is self.current:
                 self._phases[timed.phase, timed.role] = phase
-            call.notes["phase"] = phase
+            call.notes["timed"], call.notes["phase"] = timed, phase
             call.notes["entered"] = context.enter(phase)
         return phase
 
@@ -178,7 +184,8 @@ class Loops:
             return
         context.leave(call.notes.pop("entered"))
         self.recorder.close_phase(phase, call.error)
-        saved = phase.metric_attributes.get(attr.CHECKPOINT_OPERATION.name) == CheckpointOperation.SAVE.value
+        timed: Timed = call.notes["timed"]
+        saved = timed.operation is CheckpointOperation.SAVE and timed.durable
         if saved and call.error is None and self.reports:
             loop = phase.loop or self.current
             step = self._last or None if loop is None else loop.iteration

@@ -28,6 +28,8 @@ class Timed:
     """Of a sample phase."""
     operation: CheckpointOperation | None = None
     """Of a checkpoint phase."""
+    durable: bool = True
+    """Of a checkpoint that is saved: whether it is there to come back to once the call has ended."""
     same: bool = True
     """Whether it always means what our phase means, so that the framework's own seconds must equal ours."""
 
