@@ -31,6 +31,10 @@ Key = tuple[str, str | None]
 """A phase's name and role."""
 
 
+Counts = Callable[[Call], Mapping[str, float | None]]
+"""From a call that has returned to what it counts."""
+
+
 class Bracket(TypedDict):
     """What `Patches.watch` is given to make a phase of a function."""
 
@@ -145,12 +149,27 @@ class Loops:
 
     # Phases.
 
-    def phase(self, timed: Timed) -> Bracket:
-        """Make a phase of each call of a function: `patches.watch(target, **loops.phase(Timed(TRAIN)))`."""
-        return {"before": partial(self._enter, timed), "after": self.shut, "failed": self.shut}
+    def phase(self, timed: Timed, counts: Counts | None = None) -> Bracket:
+        """Make a phase of each call of a function: `patches.watch(target, **loops.phase(Timed(TRAIN)))`.
+
+        Args:
+            timed: what the function is.
+            counts: what a call did, from the call with its result: keywords of `add()`. Not asked of a call that
+                failed, that is no phase of its own (as in an evaluation), or on another rank than 0.
+        """
+        after = self.shut if counts is None else partial(self._count, counts)
+        return {"before": partial(self._enter, timed), "after": after, "failed": self.shut}
 
     def _enter(self, timed: Timed, call: Call) -> None:
         self.open(timed, call)
+
+    def _count(self, counts: Counts, call: Call) -> None:
+        phase: Phase | None = call.notes.get("phase")
+        try:
+            if phase is not None and self.reports:
+                self.recorder.add(phase, **counts(call))
+        finally:
+            self.shut(call)
 
     def open(self, timed: Timed, call: Call, *, inside: Interval | None = None) -> Phase | None:
         """A watched call that is a phase begins, to be ended by `shut`.

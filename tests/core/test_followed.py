@@ -10,6 +10,7 @@ import pytest
 
 from rlotel.integrations.loops import Loops
 from rlotel.integrations.tables import Gauge, Gauges, Timed, kl, loss, of
+from rlotel.patching import Call
 from rlotel.semconv import metrics as m
 from rlotel.semconv.attributes import CheckpointOperation, KlReference, LossType, Role, SampleKind
 from rlotel.testing import Telemetry, captured
@@ -268,3 +269,20 @@ def test_an_iteration_that_is_done_again_has_a_trace_of_its_own_on_every_rank() 
 def test_a_table_that_makes_no_sense_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="saved or restored"):
         Timed(**wrong)
+
+
+def test_what_a_call_did_is_counted_with_the_phase_that_it_was(trainer: Trainer) -> None:
+    patches, asked = trainer.telemetry.session.patches, []
+
+    def counts(call: Call) -> dict[str, float]:
+        asked.append(call.result)
+        return {"samples": 8}
+
+    sys.modules["framework"].collect = lambda body: body()  # type: ignore[attr-defined]
+    patches.watch("framework:collect", **trainer.loops.phase(PHASES["generate"], counts))
+    trainer.loops.begin()
+    trainer.do("collect")
+    trainer.do("evaluate", 1.0, lambda: trainer.do("collect"))
+    trainer.loops.close()
+    assert len(asked) == 1
+    assert trainer.telemetry.value("rl.sample.samples") == 8
