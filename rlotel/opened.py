@@ -112,7 +112,6 @@ class Session:
             patches=self.patches,
             faults=self.faults,
         )
-
         self.instruments.relieve = lambda: self._lifetime.soon(self.instruments.drain)
 
     @property
@@ -262,6 +261,7 @@ class Session:
     def _finish(self, state: RunState, seconds: float) -> None:
         """Say how the run ended and export it. In the lifetime's thread, or that of `uninstrument()`."""
         self._state = state
+        self.process.ending()
         if state != RunState.COMPLETED or self.recorder.used:
             self._freeze()  # a helper program of a script that only ran past has nothing to say
         if self._providers is not None:
@@ -270,6 +270,7 @@ class Session:
     def _preempted(self, seconds: float) -> None:
         """SIGTERM came, and a handler of the user's decides what follows: export before it does."""
         self._state = RunState.PREEMPTED
+        self.process.ending()
         self._freeze()
         if self._providers is not None:
             self._providers.flush(seconds, urgent=True)

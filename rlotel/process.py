@@ -43,6 +43,7 @@ class Process:
         self.on_role: Callable[[str, str | None], None] = lambda _role, _devices: None
         """Told what this process does with its GPUs."""
         self._reads: list[Callable[[], Facts]] = []
+        self._endings: list[Callable[[], None]] = []
 
     @property
     def worker(self) -> bool:
@@ -53,6 +54,7 @@ class Process:
         """This is a forked child now: launcher and loop are its parent's."""
         self.launcher = False
         self.loop = None
+        self._endings.clear()
 
     def use_gpus(self, role: str, visible_devices: str | None = None) -> None:
         """Tell what this process does with its GPUs, so that their series say it. Any thread; does not wait.
@@ -70,6 +72,18 @@ class Process:
     def describe(self, read: Callable[[], Facts]) -> None:
         """Let `read` tell facts for the Resource, by attribute name, when exporting starts. It must not wait."""
         self._reads.append(read)
+
+    def when_ending(self, tell: Callable[[], None]) -> None:
+        """Let `tell` say what is still to be recorded, before the last export; it must neither raise nor wait.
+
+        Called in a thread of ours, and again if the process survives a SIGTERM.
+        """
+        self._endings.append(tell)
+
+    def ending(self) -> None:
+        """All of those tell now."""
+        for tell in self._endings:
+            tell()
 
     def facts(self) -> dict[str, AttributeValue]:
         """What all of those tell now."""

@@ -36,6 +36,11 @@ def recorder() -> Recorder | None:
     return _session.recorder if _session is not None else None
 
 
+def current() -> Session | None:
+    """The open session, or None."""
+    return _session
+
+
 def instrument(
     *,
     run_id: str | None = None,
