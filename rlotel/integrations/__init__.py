@@ -39,10 +39,13 @@ class Known:
 
 
 KNOWN: Mapping[str, Known] = {
+    "areal": Known("rlotel.integrations.areal", "areal"),
     "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl", needs=("ray",)),
     "threads": Known("rlotel.integrations.threads", None),
     "ray": Known("rlotel.integrations.ray", "ray"),
+    "trl": Known("rlotel.integrations.trl", "trl"),
     "verl": Known("rlotel.integrations.verl", "verl", needs=("ray",)),
+    "rsl_rl": Known("rlotel.integrations.rsl_rl", "rsl_rl"),
 }
 
 

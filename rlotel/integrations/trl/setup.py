@@ -1,0 +1,96 @@
+"""What a trainer says of the run and of its phases: names, batch sizes, GPUs, the model's architecture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import PurePath
+from typing import Any
+
+from rlotel.derived import Hardware
+from rlotel.flops import Architecture, UnknownArchitecture, peak_flops, read_config
+from rlotel.integrations.loops import Setup
+from rlotel.integrations.trl.tables import TAG
+
+_OBJECT_STORAGE = ("gs://", "s3://", "hdfs://", "abfs://", "az://")
+
+
+def is_trl(trainer: Any) -> bool:
+    """Whether a trainer of transformers is one of TRL's."""
+    return TAG in getattr(trainer, "_tag_names", ())
+
+
+def algorithm(trainer: Any) -> str | None:
+    """Its algorithm, as its models are tagged with it."""
+    return next((str(tag) for tag in trainer._tag_names if tag != TAG), None)  # noqa: SLF001 - it is of the class
+
+
+def is_asynchronous(trainer: Any) -> bool:
+    """Whether another process makes the rollouts, and this one waits for them."""
+    return hasattr(trainer, "rollout_queue")
+
+
+def identity(trainer: Any) -> dict[str, str | None]:
+    """Who the telemetry is about, for `Recorder.identify`."""
+    return {
+        "system": "trl",
+        "system_version": getattr(sys.modules.get("trl"), "__version__", None),
+        "algorithm": algorithm(trainer),
+        "model": _model(getattr(trainer.model.config, "_name_or_path", None)),
+        "environment": _environment(trainer),
+    }
+
+
+def hardware(trainer: Any) -> Hardware:
+    """The GPUs: one for each rank. A server that makes the rollouts has others, which are not known here."""
+    torch = sys.modules.get("torch")
+    if torch is None or trainer.accelerator.device.type != "cuda":
+        return Hardware()
+    apart = is_asynchronous(trainer) or (
+        getattr(trainer, "use_vllm", False) and getattr(trainer, "vllm_mode", None) == "server"
+    )
+    gpus = trainer.accelerator.num_processes
+    peak = peak_flops(torch.cuda.get_device_name(trainer.accelerator.device))
+    return Hardware(peak_flops=peak) if apart else Hardware(gpus=gpus, peak_flops=peak)
+
+
+def setup(trainer: Any) -> Setup:
+    """What its configuration says of the phases."""
+    args = trainer.args
+    folder = str(args.output_dir or "")
+    vllm = getattr(trainer, "use_vllm", False) or is_asynchronous(trainer)
+    return Setup(
+        sample_batch_size=getattr(args, "generation_batch_size", None),
+        train_batch_size=args.train_batch_size * args.gradient_accumulation_steps * args.world_size,
+        sync_destination="vllm" if vllm else None,
+        checkpoint_tier="object_storage" if folder.startswith(_OBJECT_STORAGE) else None,
+    )
+
+
+def architecture(trainer: Any) -> Architecture | None:
+    """That of the model; None for one of an unknown family, or whose adapters are trained instead of it."""
+    if hasattr(trainer.model, "peft_config"):
+        return None
+    try:
+        return read_config(trainer.model.config)
+    except UnknownArchitecture:
+        return None
+
+
+def _model(path: Any) -> str | None:
+    """A name on the Hub as it is, a folder by its last part."""
+    if not path:
+        return None
+    text = str(path)
+    return PurePath(text).name if text.startswith(("/", "~", ".")) else text
+
+
+def _environment(trainer: Any) -> str | None:
+    """The class of the environments, or the data set that the prompts are from."""
+    factories = getattr(trainer, "environment_factories", None) or {}
+    names = {getattr(factory, "__name__", None) for factory in factories.values()}
+    if len(names) == 1 and (name := names.pop()) is not None:
+        return str(name)
+    info = getattr(getattr(trainer, "train_dataset", None), "info", None)
+    name = getattr(info, "dataset_name", None)
+    # A file that is no part of a data set is named for its format.
+    return str(name) if name and name != getattr(info, "builder_name", None) else None
