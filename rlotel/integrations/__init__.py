@@ -24,6 +24,8 @@ class Known:
     """What must be importable for it to be here; None if it always is."""
     needs: tuple[str, ...] = ()
     """The integrations without which this one would not see all of a run."""
+    formerly: str | None = None
+    """What the package was called in older releases."""
 
     @property
     def present(self) -> bool:
@@ -31,10 +33,11 @@ class Known:
 
         Under `rlotel run` this is asked before Python has put the program's own folder on its path.
         """
-        return (
-            self.package is None
-            or importlib.util.find_spec(self.package) is not None
-            or PathFinder.find_spec(self.package, [str(Path.cwd())]) is not None
+        return self.package is None or any(
+            importlib.util.find_spec(name) is not None
+            or PathFinder.find_spec(name, [str(Path.cwd())]) is not None
+            for name in (self.package, self.formerly)
+            if name is not None
         )
 
 
@@ -43,6 +46,7 @@ KNOWN: Mapping[str, Known] = {
     "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl", needs=("ray",)),
     "threads": Known("rlotel.integrations.threads", None),
     "ray": Known("rlotel.integrations.ray", "ray"),
+    "skyrl": Known("rlotel.integrations.skyrl", "skyrl", needs=("ray",), formerly="skyrl_train"),
     "trl": Known("rlotel.integrations.trl", "trl"),
     "verl": Known("rlotel.integrations.verl", "verl", needs=("ray",)),
     "rsl_rl": Known("rlotel.integrations.rsl_rl", "rsl_rl"),
