@@ -34,8 +34,7 @@ class Known:
         Under `rlotel run` this is asked before Python has put the program's own folder on its path.
         """
         return self.package is None or any(
-            importlib.util.find_spec(name) is not None
-            or PathFinder.find_spec(name, [str(Path.cwd())]) is not None
+            importlib.util.find_spec(name) is not None or PathFinder.find_spec(name, [str(Path.cwd())]) is not None
             for name in (self.package, self.formerly)
             if name is not None
         )
