@@ -1,13 +1,15 @@
 """What goes with a call into another process: the span it belongs to, and whose run it is.
 
 A carrier is a small dictionary of strings. It holds the W3C `traceparent`, which anyone's propagator understands,
-and the identity of the run, so that a worker's first point already bears the labels of the loop it works for.
+the identity of the run, so that a worker's first point already bears the labels of the loop it works for, and what
+the call is for, so that a worker can tell rollouts of one iteration from those of another or of an evaluation.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -16,12 +18,26 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from rlotel import context
-from rlotel.phases import Interval, Phase
+from rlotel.phases import Interval, Loop, Phase
+from rlotel.semconv.attributes import PhaseName
 
 TRACEPARENT = "traceparent"
 IDENTITY = "rlotel.identity"
+ITERATION = "rlotel.iteration"
+EVALUATES = "rlotel.evaluates"
 
+_ERRAND_KEY = otel_context.create_key("rlotel-errand")
 _IDENTITY_KEY = otel_context.create_key("rlotel-identity")
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What a call is for."""
+
+    iteration: int | None = None
+    """The iteration that it is made in."""
+    evaluates: bool = False
+    """Whether it is made in an evaluation, whose rollouts are none of training."""
 
 
 def outgoing(around: Interval | None, identity: str | None) -> dict[str, str] | None:
@@ -38,7 +54,24 @@ def outgoing(around: Interval | None, identity: str | None) -> dict[str, str] | 
     identity = identity or _arrived()
     if identity:
         carrier[IDENTITY] = identity
+    errand = arrived_errand() if around is None else _errand(around)
+    if errand.iteration is not None:
+        carrier[ITERATION] = str(errand.iteration)
+    if errand.evaluates:
+        carrier[EVALUATES] = "true"
     return carrier
+
+
+def _errand(around: Interval) -> Errand:
+    loop = around if isinstance(around, Loop) else around.loop
+    iteration = loop.iteration if isinstance(loop, Loop) else None
+    while isinstance(around, Phase):
+        if around.name == PhaseName.EVALUATE.value:
+            return Errand(iteration, evaluates=True)
+        if around.inside is None:
+            break
+        around = around.inside
+    return Errand(iteration)
 
 
 def _span(around: Interval | None) -> SpanContext | None:
@@ -64,6 +97,12 @@ def arrived_identity() -> Mapping[str, str]:
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
+def arrived_errand() -> Errand:
+    """What the call that is being served here is for, as far as it said."""
+    found = otel_context.get_value(_ERRAND_KEY)
+    return found if isinstance(found, Errand) else Errand()
+
+
 class Arrival:
     """Serves one call in the context that it brought, as a `with` block. Neither end raises."""
 
@@ -83,6 +122,10 @@ class Arrival:
         identity = self._carrier.get(IDENTITY)
         if isinstance(identity, str):
             there = otel_context.set_value(_IDENTITY_KEY, identity, there)
+        number = self._carrier.get(ITERATION)
+        iteration = int(number) if isinstance(number, str) and number.isdecimal() else None
+        errand = Errand(iteration, evaluates=self._carrier.get(EVALUATES) == "true")
+        there = otel_context.set_value(_ERRAND_KEY, errand, there)
         self._entered = context.arrive(there)
 
     def __exit__(
