@@ -7,6 +7,7 @@ rlotel.instrument()  # once, before training
 ```
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 from rlotel.brackets import Bracket, checkpoint, loop, phase, reward, sample, sync, train
@@ -16,6 +17,7 @@ from rlotel.session import instrument, uninstrument
 from rlotel.version import __version__
 
 if TYPE_CHECKING:
+    from rlotel import adapters
     from rlotel.opened import Session
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Session",
     "SettingError",
     "__version__",
+    "adapters",
     "checkpoint",
     "instrument",
     "loop",
@@ -37,9 +40,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """`Session`, whose module loads the SDK: only when it is asked for."""
+    """`Session` and `adapters`, whose modules load the SDK: only when they are asked for."""
     if name == "Session":
         from rlotel.opened import Session
 
         return Session
+    if name == "adapters":
+        return importlib.import_module("rlotel.adapters")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

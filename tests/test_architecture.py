@@ -30,6 +30,7 @@ def test_the_public_names_are_these() -> None:
         "Session",
         "SettingError",
         "__version__",
+        "adapters",
         "checkpoint",
         "instrument",
         "loop",

@@ -1,0 +1,1 @@
+"""Runs that are over: what their loggers wrote is replayed as telemetry, with the times it had."""

@@ -1,0 +1,82 @@
+"""The runs at a path, of whatever format, and what each of them logged, in order of time."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
+
+from rlotel.importing import jsonl, tensorboard, wandb
+from rlotel.importing.records import Logged, Losses, Run, Unreadable
+from rlotel.logged.tables import Table
+
+
+def find(path: Path) -> list[Run]:
+    """The runs at a path: one for a file, for a folder those that are in it.
+
+    Raises:
+        Unreadable: there is none.
+    """
+    if path.is_file():
+        return [_of_file(path)]
+    if not path.is_dir():
+        raise Unreadable(f"{path}: there is no such file or folder")
+    files = sorted(found for found in path.rglob("*") if found.is_file() and not found.is_symlink())
+    events = [found for found in files if tensorboard.MARK in found.name]
+    runs = [_of_file(found) for found in files if found.suffix == wandb.SUFFIX]
+    runs += _of_events(events, path)
+    # W&B and others write JSON lines of their own beside their files.
+    runs = runs or [_of_file(found) for found in files if found.suffix in jsonl.SUFFIXES]
+    if not runs:
+        raise Unreadable(
+            f"{path} has no TensorBoard event files, no W&B offline runs (*.wandb) and no *.jsonl in it"
+        )
+    return runs
+
+
+def read(run: Run, table: Table, losses: Losses) -> Iterator[Logged]:
+    """What a run logged; `losses` gets what cannot be read.
+
+    Raises:
+        Unreadable: a file is not what its name says.
+    """
+    if run.kind == "wandb":
+        return wandb.read(run.files[0], losses)
+    if run.kind == "jsonl":
+        return jsonl.read(run.files[0], table, losses)
+    parts = (
+        tensorboard.read(file, _within(file, run.folder), losses)
+        for file in sorted(run.files, key=lambda file: file.name)  # their names begin with the time
+    )
+    return heapq.merge(*parts, key=attrgetter("time"))
+
+
+def _of_file(path: Path) -> Run:
+    if path.suffix == wandb.SUFFIX:
+        return Run(wandb.run_id(path) or path.stem, "wandb", (path,), path.parent)
+    if tensorboard.MARK in path.name:
+        return Run(path.resolve().parent.name, "tensorboard", (path,), path.parent)
+    if path.suffix in jsonl.SUFFIXES:
+        return Run(path.stem, "jsonl", (path,), path.parent)
+    raise Unreadable(
+        f"{path}: a name ends in {', '.join(jsonl.SUFFIXES)} or {wandb.SUFFIX}, or has {tensorboard.MARK}"
+    )
+
+
+def _of_events(files: list[Path], within: Path) -> list[Run]:
+    """A folder with event files is a run; those below it are parts of it, as `add_scalars` makes them."""
+    folders: dict[Path, list[Path]] = {}
+    for file in sorted(files, key=lambda file: len(file.parts)):
+        above = next((folder for folder in folders if folder in file.parents), file.parent)
+        folders.setdefault(above, []).append(file)
+    return [Run(_name(folder, within), "tensorboard", tuple(found), folder) for folder, found in folders.items()]
+
+
+def _name(folder: Path, within: Path) -> str:
+    return folder.resolve().name if folder == within else folder.relative_to(within).as_posix()
+
+
+def _within(file: Path, folder: Path) -> str:
+    """Where a file's folder is in its run's; empty for that itself."""
+    return "" if file.parent == folder else file.parent.relative_to(folder).as_posix()

@@ -1,0 +1,33 @@
+"""Moments as people write them into logs: seconds, milliseconds and less since 1970, or ISO 8601."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+from rlotel import gates
+
+EARLIEST = 1e8
+"""Seconds: a number below, before 1973, is a length of time and no moment."""
+_UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""What a number is at least, and what makes seconds of it: in seconds, 1e11 is the year 5138."""
+
+
+def moment(value: Any) -> float | None:
+    """Seconds since 1970; None if it is no moment.
+
+    A text without a time zone is in that of this machine, as trainers write it.
+    """
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return None
+    try:
+        number = gates.number(value)
+    except gates.Refused:
+        return None
+    if not (math.isfinite(number) and number >= EARLIEST):
+        return None
+    return number * next((factor for least, factor in _UNITS if number >= least), 1.0)
