@@ -196,13 +196,13 @@ class Loops:
             call.notes["entered"] = context.enter(phase)
         return phase
 
-    def shut(self, call: Call) -> None:
-        """It ends, as `after` and as `failed` of a watch."""
+    def shut(self, call: Call, *, at: float | None = None) -> None:
+        """It ends, as `after` and as `failed` of a watch, or ended `at` an earlier `recorder.now()`."""
         phase: Phase | None = call.notes.pop("phase", None)
         if phase is None:
             return
         context.leave(call.notes.pop("entered"))
-        self.recorder.close_phase(phase, call.error)
+        self.recorder.close_phase(phase, call.error, at=at)
         timed: Timed = call.notes["timed"]
         saved = timed.operation is CheckpointOperation.SAVE and timed.durable
         if saved and call.error is None and self.reports:

@@ -37,11 +37,13 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         failed=trainings.end_evaluation,
     )
     patches.watch(f"{_TRAINER}._save_checkpoint", **trainings.bracket(**loops.phase(tables.SAVE)))
-    restoring = trainings.own(checkpoints.begin_restoring)
-    patches.watch(f"{_TRAINER}._load_from_checkpoint", before=restoring, failed=trainings.own(checkpoints.failed))
+    patches.watch(
+        f"{_TRAINER}._load_from_checkpoint",
+        **trainings.bracket(checkpoints.begin_model, checkpoints.end_model, trainings.not_restored),
+    )
     patches.watch(
         f"{_TRAINER}._load_optimizer_and_scheduler",
-        after=trainings.own(checkpoints.restored),
-        failed=trainings.own(checkpoints.failed),
+        **trainings.bracket(checkpoints.begin_rest, checkpoints.end_rest, checkpoints.end_rest),
     )
-    patches.watch("trl.generation.vllm_generation:VLLMGeneration.sync_weights", **loops.phase(tables.TRANSFER))
+    for target in tables.TRANSFERS:
+        patches.watch(target, **loops.phase(tables.TRANSFER), optional=True)

@@ -39,32 +39,48 @@ _ENDINGS = tuple(f"_{name}" for name in tables.NO_SCORES)
 
 
 class Checkpoints:
-    """The checkpoints of a trainer."""
+    """The checkpoints of a trainer. One is restored in two parts: the model, and what it is trained with.
+
+    Both are one phase. What the trainer makes between them, such as the optimizer, is taken out of its duration.
+    """
 
     def __init__(self, loops: Loops) -> None:
         self._loops = loops
-        self._restoring: Call | None = None
+        self._call: Call | None = None
+        """That of the first part, which has the phase."""
+        self._paused: float | None = None
+        """When the first part was over, until the second begins."""
+        self._between = 0.0
+        """Seconds from the one to the other."""
 
-    def begin_restoring(self, call: Call) -> None:
-        """Before a model is restored; its optimizer is restored later, after it was made."""
-        if self._restoring is None:
-            self._restoring = call
+    def begin_model(self, call: Call) -> None:
+        """Before the model is restored."""
+        if self._call is None:
+            self._call, self._paused, self._between = call, None, 0.0
             self._loops.open(tables.RESTORE, call)
 
-    def restored(self, _call: Call) -> None:
-        """After the optimizer was restored, or was found not to be in the checkpoint."""
-        self.end_restoring()
+    def end_model(self, _call: Call) -> None:
+        """After it."""
+        self._paused = self._loops.recorder.now()
 
-    def failed(self, call: Call) -> None:
-        """Where one of both failed."""
-        self.end_restoring(call.error)
+    def begin_rest(self, _call: Call) -> None:
+        """Before the optimizer is restored, if it is in the checkpoint."""
+        if self._paused is not None:
+            self._between, self._paused = self._loops.recorder.now() - self._paused, None
 
-    def end_restoring(self, error: BaseException | None = None) -> None:
-        """No more is restored."""
-        call, self._restoring = self._restoring, None
+    def end_rest(self, call: Call) -> None:
+        """After it, or where it failed."""
+        self._end(call.error, self._loops.recorder.now() - self._between)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """No more is restored, or restoring the model failed."""
+        self._end(None if self._paused else error, self._paused)
+
+    def _end(self, error: BaseException | None, at: float | None) -> None:
+        call, self._call = self._call, None
         if call is not None:
             call.error = error
-            self._loops.shut(call)
+            self._loops.shut(call, at=at)
 
 
 def gauges_of(trainer: Any) -> Gauges:

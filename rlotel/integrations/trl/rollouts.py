@@ -10,6 +10,7 @@ from rlotel.integrations.loops import Loops
 from rlotel.integrations.trl.tables import LOGPROB, REF_LOGPROB, ROLLOUT, TOOL
 from rlotel.patching import Call
 from rlotel.semconv import metrics as m
+from rlotel.words import SAMPLE
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,18 @@ class Rollouts:
         )
         made = generation_flops(self.architecture, prompts, completions).total * share
         self._loops.add(ROLLOUT.phase, flops=made)
+
+    def arrived(self, trainer: Any) -> float | None:
+        """The optimizer took a step on rollouts that another process made.
+
+        Returns:
+            Tokens that the update went through: once through those that several rollouts have in common.
+        """
+        samples, tokens, read = (
+            getattr(trainer, f"_step_{what}", None) for what in ("samples", "trained_tokens", "forward_tokens")
+        )
+        self._loops.add(SAMPLE, samples=None if samples is None else round(samples), completion_tokens=tokens)
+        return None if read is None else float(read)
 
     # Their tools.
 

@@ -5,8 +5,6 @@ Read from the sources of 0.29.1, 1.0.0, 1.12.0 and 1.16.0, with transformers 5.2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rlotel.integrations.tables import Gauge, Gauges, Timed, kl, loss
 from rlotel.semconv import metrics as m
 from rlotel.semconv.attributes import CheckpointOperation, KlReference, LossType, PhaseName, Role, SampleKind
@@ -25,13 +23,15 @@ RESTORE = Timed(CHECKPOINT, operation=CheckpointOperation.RESTORE)
 LOGPROB = Timed(PhaseName.LOGPROB.value, Role.ACTOR.value)
 REF_LOGPROB = Timed(PhaseName.REF_LOGPROB.value, Role.REFERENCE.value)
 
+SCORE = Timed(REWARD)
 TRANSFER = Timed(SYNC)
 
-WHOLE: Mapping[str, Timed] = {
-    "_calculate_rewards": Timed(REWARD),
-    "_sync_weight": TRANSFER,  # of the asynchronous trainers
-}
-"""Methods of a trainer that are a phase and nothing more."""
+TRANSFERS = (
+    "trl.generation.vllm_generation:VLLMGeneration.sync_weights",
+    "trl.experimental.async_grpo.async_grpo_trainer:AsyncGRPOTrainer._sync_weight",
+    "trl.experimental.async_distillation.async_distillation_trainer:AsyncDistillationTrainer._sync_weight",
+)
+"""What moves weights to the engines. A trainer may keep its own method before it is met."""
 
 HIDDEN = frozenset({"gkd", "gold", "iw-opd", "online-dpo"})
 """Algorithms that make rollouts in functions of their own, inside of an update: their phases can't be told."""

@@ -15,7 +15,6 @@ from rlotel.integrations.trl.rollouts import Rollouts
 from rlotel.integrations.trl.updates import Updates
 from rlotel.patching import Call, Observer, Patches
 from rlotel.recorder import Recorder
-from rlotel.words import SAMPLE
 
 
 class Trainings:
@@ -32,7 +31,7 @@ class Trainings:
         self._trainer: Any = None
         self._training = False
         self._latest = 0
-        """The number of the latest iteration that there was."""
+        """The number of the latest iteration that began."""
         self._earlier = 0
         """Iterations of trainings before this one in this process, which its own are counted on from."""
         self._watched: set[tuple[type, str]] = set()
@@ -78,7 +77,7 @@ class Trainings:
             "_tool_call_loop": self.bracket(rollouts.begin_tools, rollouts.end_tools, rollouts.end_tools),
             "_get_per_token_logps_and_entropies": self.bracket(rollouts.begin_pass, shut, shut),
             "compute_loss": self.bracket(self._forward, _nothing, _nothing),
-            **{name: self.bracket(**self.loops.phase(timed)) for name, timed in tables.WHOLE.items()},
+            "_calculate_rewards": self.bracket(**self.loops.phase(tables.SCORE)),
         }
 
     # Trainings.
@@ -90,12 +89,12 @@ class Trainings:
         call.notes["began"] = self._training = True
         self._earlier = 0 if call.arguments["resume_from_checkpoint"] else self._latest
         self._meet(call.instance)
+        if not self.loops.reports:
+            self._recorder.loop_is_elsewhere()
+            return
+        self._recorder.loop_is_here()
         if call.instance.args.save_strategy != "no":
             self._recorder.checkpoints.expect(self.loops.setup.checkpoint_tier)
-        if self.loops.reports:
-            self._recorder.loop_is_here()
-        else:
-            self._recorder.loop_is_elsewhere()
 
     def end(self, call: Call) -> None:
         """After it, or where it failed."""
@@ -104,12 +103,16 @@ class Trainings:
         self._break_off(call.error)
         self._trainer, self._training = None, False
 
+    def not_restored(self, call: Call) -> None:
+        """Where a checkpoint's model could not be restored."""
+        self.checkpoints.end(call.error)
+
     def broke_off(self, call: Call) -> None:
         """Where `_inner_training_loop` failed, which may be done again with smaller batches."""
         self._break_off(call.error)
 
     def _break_off(self, error: BaseException | None) -> None:
-        self.checkpoints.end_restoring(error)
+        self.checkpoints.end(error)
         self._updates.pause(error)
         self.loops.close(error)
 
@@ -133,7 +136,9 @@ class Trainings:
 
     def begin_iteration(self, call: Call) -> None:
         """Before `get_batch_samples`."""
-        self.loops.begin(self._earlier + call.instance.state.global_step + 1)
+        self.checkpoints.end()
+        self._latest = self._earlier + call.instance.state.global_step + 1
+        self.loops.begin(self._latest)
         self._updates.reset()
         self.loops.open(tables.WAIT if setup.is_asynchronous(call.instance) else tables.DATA, call)
 
@@ -142,37 +147,20 @@ class Trainings:
         self.loops.shut(call)
         if call.error is None and not call.result[0]:
             self.loops.forget()
+            self._latest -= 1
 
     def step(self, call: Call) -> None:
         """Before the callbacks that follow an optimizer step."""
         trainer = self._trainer
         if trainer is not None and call.instance is trainer.callback_handler and self.loops.current is not None:
             call.notes["step"] = True
-            self._updates.step(trainer)
+            read = self._rollouts.arrived(trainer) if setup.is_asynchronous(trainer) else None
+            self._updates.step(trainer, read)
 
     def end_iteration(self, call: Call) -> None:
         """After them. What is logged of it, and when, makes no difference to it."""
-        if "step" not in call.notes:
-            return
-        if setup.is_asynchronous(self._trainer):
-            self._count(self._trainer._metrics["train"])  # noqa: SLF001 - what it will log, as a mean over steps
-        self._latest = self._earlier + self._trainer.state.global_step
-        self.loops.close()
-
-    def _count(self, metrics: Mapping[str, Any]) -> None:
-        """Count what came from the process that makes the rollouts, and was trained on."""
-
-        def of_step(key: str) -> float | None:
-            values = metrics.get(f"batch/{key}_per_step")
-            return values[-1] if values else None
-
-        rows, forwarded, trained = of_step("samples"), of_step("forwarded_tokens"), of_step("trained_tokens")
-        self.loops.add(
-            SAMPLE,
-            samples=None if rows is None else round(rows),
-            completion_tokens=trained,
-            prompt_tokens=None if forwarded is None or trained is None else forwarded - trained,
-        )
+        if "step" in call.notes:
+            self.loops.close()
 
     # Within an iteration.
 

@@ -22,8 +22,6 @@ class Updates:
         self._loops = loops
         self._rollouts = rollouts
         self._phase: Phase | None = None
-        self._share = 0.0
-        """How much of the latest rollouts this iteration went through; 2 if it went through all of them twice."""
         self._tokens: float | None = 0.0
         self._flops: float | None = 0.0
 
@@ -50,12 +48,22 @@ class Updates:
         if phase is not None:
             self._loops.recorder.close_phase(phase, error)
 
-    def step(self, trainer: Any) -> None:
-        """The optimizer took its step, or left it out because of values that were not finite."""
+    def step(self, trainer: Any, tokens: float | None = None) -> None:
+        """The optimizer took its step, or left it out because of values that were not finite.
+
+        Args:
+            trainer: whose it is.
+            tokens: those that the update went through, where the trainer knows.
+        """
         if self._phase is not None and self._loops.reports:
             skipped = trainer.accelerator.optimizer_step_was_skipped
-            tokens = None if self._tokens is None else round(self._tokens)
-            self._loops.recorder.add(self._phase, steps=0 if skipped else 1, tokens=tokens, flops=self._flops)
+            read = self._tokens if tokens is None else tokens
+            self._loops.recorder.add(
+                self._phase,
+                steps=0 if skipped else 1,
+                tokens=None if read is None else round(read),
+                flops=self._flops,
+            )
         self.pause()
 
 

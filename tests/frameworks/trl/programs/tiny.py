@@ -17,7 +17,7 @@ from trl.extras import profiling
 
 OUT = Path(os.environ.get("RUN_FOLDER", "."))
 RANK = int(os.environ.get("RANK", "0"))
-SPECIAL = ("<pad>", "<|im_end|>", "<unk>", "<|im_start|>", "<tool_call>", "</tool_call>")
+SPECIAL = ("<pad>", "<|im_end|>", "<unk>", "<|im_start|>")
 ROWS = 8
 """Rollouts of one rank in one micro-batch."""
 
