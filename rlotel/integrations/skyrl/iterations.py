@@ -166,12 +166,8 @@ class Iterations:
             self.loops.forget()  # it looked for rollouts, and there were no more
         self.loops.close()
         self._logged, self._open = True, {}
-        self.flush()
-
-    def flush(self) -> None:
-        """Export where Ray may end this process without asking, and the actors that it created."""
         ray = sys.modules.get("ray")
-        if ray is not None and ray.is_initialized():
+        if ray is not None and ray.is_initialized():  # it will not ask either this process or those it created
             ends.flush_created(ends.END_WAIT)
             self._recorder.process.flush(ends.END_WAIT)
 

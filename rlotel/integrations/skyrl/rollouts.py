@@ -13,6 +13,7 @@ from typing import Any
 
 from rlotel import context
 from rlotel.flops import generation_flops
+from rlotel.integrations.ray.ends import END_WAIT
 from rlotel.integrations.skyrl.environments import Stepped
 from rlotel.integrations.skyrl.iterations import Iterations
 from rlotel.integrations.skyrl.tables import GENERATE, SCORING, TOOL
@@ -113,9 +114,9 @@ class Rollouts:
             self._tell(making, phase)
         self._iterations.loops.shut(call)
         if own is not None and own.error is not None and self._iterations.setup.asynchronous:
-            # The task that this was in ends the whole process next, without a chance for anything to be exported.
+            # The task that this was in ends the whole process next, without asking anyone.
             self._iterations.end(call.error)
-            self._iterations.flush()
+            self._recorder.process.flush(END_WAIT)
 
     def _leave(self, call: Call) -> _Making | None:
         making: _Making | None = call.notes.pop("making", None)

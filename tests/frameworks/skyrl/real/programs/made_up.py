@@ -4,13 +4,8 @@ Everything else is SkyRL's own: the trainers, the generator, skyrl-gym, timers, 
 logs is written to `logged.jsonl`, and what each kind of work took by a clock of our own to `worked.jsonl`.
 """
 
-import typing
-
-import typing_extensions
-
-typing.TypedDict = typing_extensions.TypedDict  # SkyRL's own types need that of Python 3.12
-
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -19,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import skyrl.train.trainer
 import skyrl_gym
@@ -79,10 +74,19 @@ def tokenizer() -> Any:
     return made
 
 
+class BrokenEnvironment(Exception):
+    """What an environment fails with."""
+
+
+class BrokenUpdate(Exception):
+    """What an update fails with."""
+
+
 class Add(BaseTextEnv):  # type: ignore[misc]
     """A sum. The first answer is looked up in a table, the second is judged."""
 
-    fails = False
+    left: ClassVar = itertools.count()
+    """How many steps can still be taken by all of them; it fails once they have run out."""
 
     def __init__(self, env_config: Any = None, extras: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -91,8 +95,8 @@ class Add(BaseTextEnv):  # type: ignore[misc]
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
         self.turns += 1
-        if self.fails:
-            raise RuntimeError("the environment has failed")
+        if next(self.left, None) is None:
+            raise BrokenEnvironment("no more steps")
         done = self.turns >= self.max_turns
         with timed("reward" if done else "tool"):
             time.sleep(0.004 if done else 0.002)
@@ -160,10 +164,12 @@ class Engine:
 class Dispatch:
     """In place of what calls the workers."""
 
-    fails = False
+    left: ClassVar = itertools.count()
+    """How many mini-batches all of them can still be trained on."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, learns_kl: bool) -> None:
         self._engine = engine
+        self._learns_kl = learns_kl
         self.steps = {"policy": 0, "critic": 0}
 
     def get_lcm_dp_size(self) -> int:
@@ -193,8 +199,8 @@ class Dispatch:
         return WorkerOutput(loss_fn_outputs=[{key: [-1.1] * width} for _ in range(len(data))], metrics={})
 
     def forward_backward_from_staged(self, model: str, data: Any) -> WorkerOutput:
-        if self.fails:
-            raise RuntimeError("the update has failed")
+        if next(self.left, None) is None:
+            raise BrokenUpdate("no more updates")
         with timed(f"train {model}"):
             time.sleep(0.02)
         loss = 1.0 / (1 + self.steps[model])
@@ -205,10 +211,10 @@ class Dispatch:
                 "final_loss": loss + 0.01,
                 "policy_loss": loss,
                 "policy_entropy": 2.0 - loss,
-                "policy_kl": 0.001 * loss,
                 "policy_lr": 1e-6,
                 "response_length": 7,
                 "loss_metrics/clip_ratio": 0.0625,
+                **({"policy_kl": 0.001 * loss} if self._learns_kl else {}),
             }
         return WorkerOutput(metrics=metrics)
 
@@ -287,7 +293,7 @@ def tracking(cfg: SkyRLTrainConfig) -> Tracking:
 def equip(trainer: RayPPOTrainer, engine: Engine) -> RayPPOTrainer:
     """Give a trainer what `build_models` would."""
     algorithm = trainer.cfg.trainer.algorithm
-    trainer.dispatch = Dispatch(engine)
+    trainer.dispatch = Dispatch(engine, learns_kl=algorithm.use_kl_loss)
     trainer.ref_model = object() if algorithm.use_kl_loss or algorithm.use_kl_in_reward else None
     skyrl.train.trainer.run_on_each_node = lambda *_: None
     return trainer

@@ -1,0 +1,9 @@
+"""What each Python of a run does first: SkyRL's types need Python 3.12's `TypedDict`, or the one that is as new."""
+
+import sys
+import typing
+
+if sys.version_info < (3, 12):
+    import typing_extensions
+
+    typing.TypedDict = typing_extensions.TypedDict

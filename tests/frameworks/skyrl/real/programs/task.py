@@ -1,0 +1,34 @@
+"""SkyRL as a user starts it: a driver that calls `initialize_ray`, and a task of Ray in which the trainer is.
+
+Usage: rlotel run -- python task.py [PATH=VALUE...]
+"""
+
+import sys
+from typing import Any
+
+import made_up
+import ray
+from skyrl.train.entrypoints.main_base import BasePPOExp
+from skyrl.train.utils.utils import initialize_ray
+
+
+class Experiment(BasePPOExp):  # type: ignore[misc]
+    """SkyRL's own, but for what needs GPUs."""
+
+    def _setup_trainer(self) -> Any:
+        self.trainer = made_up.make(self.cfg)
+        return self.trainer
+
+    def __init__(self, cfg: Any) -> None:
+        self.cfg = cfg
+
+
+@ray.remote(num_cpus=1)
+def skyrl_entrypoint(cfg: Any) -> None:
+    Experiment(cfg).run()
+
+
+if __name__ == "__main__":
+    cfg = made_up.configuration(f"trainer.log_path={made_up.FOLDER / 'logs'}", *sys.argv[1:])
+    initialize_ray(cfg)
+    ray.get(skyrl_entrypoint.remote(cfg))
