@@ -78,7 +78,7 @@ class Loops:
         """What is to be done before an iteration closes: add what only a whole one tells."""
         self._entered: context.Entered | None = None
         self._phases: dict[Key, Phase] = {}
-        self._last = 0
+        self._last: int | None = None
         self._returns = 0
 
     @property
@@ -95,11 +95,11 @@ class Loops:
         """
         self.close()
         last = self._last
-        number = self._last = last + 1 if iteration is None else int(iteration)
+        number = self._last = (last or 0) + 1 if iteration is None else int(iteration)
         if self.reports:
             self.current = self.recorder.open_loop(number, at=at)
         else:
-            self._returns += number <= last
+            self._returns += last is not None and number <= last
             self.current = self.recorder.join_loop(number, self._returns, at=at)
         if self.current is not None:
             self._entered = context.enter(self.current)
@@ -207,7 +207,7 @@ class Loops:
         saved = timed.operation is CheckpointOperation.SAVE and timed.durable
         if saved and call.error is None and self.reports:
             loop = phase.loop or self.current
-            step = self._last or None if loop is None else loop.iteration
+            step = self._last if loop is None else loop.iteration
             self.recorder.saved(self.setup.checkpoint_tier, step)
 
     def latest(self, name: str, role: str | None = None) -> Phase | None:

@@ -240,11 +240,12 @@ def test_on_another_rank_an_iteration_is_only_what_this_worker_did_in_it() -> No
         assert [span.name for span in telemetry.spans()] == ["rl.train", "rl.checkpoint"]
 
 
-def test_its_spans_are_children_of_the_iteration_of_rank_0() -> None:
+@pytest.mark.parametrize("iteration", [0, 3])  # some frameworks count from 0
+def test_its_spans_are_children_of_the_iteration_of_rank_0(iteration: int) -> None:
     parents = set()
     for rank in ("0", "1"):
         with following({"RANK": rank, "WORLD_SIZE": "2"}) as trainer:
-            trainer.loops.begin(3)
+            trainer.loops.begin(iteration)
             trainer.do("update")
             trainer.loops.close()
             (span,) = trainer.telemetry.spans("rl.train")

@@ -10,7 +10,6 @@ from rlotel.derived import Hardware
 from rlotel.recorder import Recorder
 from rlotel.semconv.attributes import Role
 
-
 POLICIES = ("policy", "actor", "student")
 """What algorithms call the model that learns: before 4.0, from 4.0 on, and that of a distillation."""
 

@@ -4,15 +4,20 @@ Usage: python train.py [ITERATIONS], with settings in the environment:
 
 LOG         the log directory; none is given if it is empty
 LOAD        a checkpoint to go on from
+AGAIN       further iterations, of a second call of learn
+OPERATIONS  whether to count what PyTorch is asked to do while training, into operations.json
 FAIL        what raises in the second iteration: step or optimizer
 KIND        ppo, curious (with RND), distillation, or learner: a runner and an algorithm of the user's own
 ENVS        environments of each rank
 """
 
+import contextlib
 import json
 import os
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,8 +34,10 @@ MAJOR = int(version("rsl-rl-lib").partition(".")[0])
 FOLDER = Path(os.environ["RUN_FOLDER"])
 KIND = os.environ.get("KIND", "ppo")
 FAIL = os.environ.get("FAIL", "")
+TEACHER = "teacher_loaded" if MAJOR >= 4 else "loaded_teacher"
 STEPS = 16
 EPOCHS, BATCHES = 2, 4
+MODELS = ("policy", "actor", "critic", "student", "teacher", "rnd_state")
 SECONDS_OF_A_STEP = 0.002
 
 
@@ -43,13 +50,14 @@ def note(file: str, **values: Any) -> None:
         lines.write(json.dumps(values) + "\n")
 
 
-class Points(VecEnv):
+class Points(VecEnv):  # type: ignore[misc]
     """Points on a line that are to be kept near its middle; an episode ends far from it, or after 20 steps."""
 
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.num_actions, self.max_episode_length = num_envs, 1, 20
         self.num_obs, self.num_privileged_obs = 2, None
-        self.device, self.cfg = "cpu", {}
+        self.device = "cpu"
+        self.cfg: dict[str, Any] = {}
         self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
         self.x = torch.randn(num_envs, 2)
         self.steps = 0
@@ -133,7 +141,7 @@ def settings() -> dict[str, Any]:
         "save_interval": 2,
         "logger": "tensorboard",
         "algorithm": algorithm,
-        "obs_groups": {name: ["policy"] for name in ("policy", "actor", "critic", "student", "teacher", "rnd_state")},
+        "obs_groups": {name: ["policy"] for name in MODELS},
     }
     layers = {"actor_hidden_dims": [16], "critic_hidden_dims": [16], "activation": "elu"}
     if MAJOR < 4 and KIND == "distillation":
@@ -180,6 +188,23 @@ def let_optimizer_fail(optimizer: torch.optim.Optimizer) -> None:
     optimizer.register_step_pre_hook(count)
 
 
+@contextlib.contextmanager
+def counted_operations() -> Iterator[None]:
+    """Count PyTorch's operations by name, ours included."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    counts: Counter[str] = Counter()
+
+    class Counting(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            counts[str(function)] += 1
+            return function(*args, **(kwargs or {}))
+
+    with Counting():
+        yield
+    (FOLDER / "operations.json").write_text(json.dumps(counts))
+
+
 def gather(runner_class: Any) -> Any:
     """Ranks that meet over gloo: rsl_rl insists on GPUs."""
 
@@ -214,9 +239,14 @@ def main() -> None:
         runner.load(load)
     if FAIL == "optimizer":
         let_optimizer_fail(runner.alg.optimizer)
+    if KIND == "distillation":  # whose teacher knows no more than its student
+        (runner.alg if MAJOR >= 4 else runner.alg.policy).__dict__[TEACHER] = True
     began = time.perf_counter()
     try:
-        runner.learn(iterations, init_at_random_ep_len=True)
+        with counted_operations() if os.environ.get("OPERATIONS") else contextlib.nullcontext():
+            runner.learn(iterations, init_at_random_ep_len=True)
+        if again := int(os.environ.get("AGAIN", "0")):
+            runner.learn(again)
     except Broken as broken:
         print(f"raised {type(broken).__name__}: {broken}")
     if torch.distributed.is_initialized():
