@@ -32,6 +32,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         f"{logger}.commit", before=iterations.commits, after=iterations.committed, failed=iterations.committed
     )
     patches.watch("areal.utils.timeutil:EpochStepTimeFreqCtl.check", after=iterations.checked)
+    patches.watch("areal.utils.saver:Saver.save", before=iterations.saves)
     handler = "areal.utils.recover:RecoverHandler"
     patches.watch(f"{handler}.load", after=iterations.recovered)
     patches.watch(f"{handler}._load_checkpoint", **iterations.loops.phase(RESTORED))
@@ -45,12 +46,12 @@ def connect(patches: Patches, recorder: Recorder) -> None:
 
 def _watch_workers(patches: Patches, rollouts: Rollouts) -> None:
     for module in EXECUTORS:
-        patches.watch(f"{module}:WorkflowExecutor.submit", before=rollouts.submitted)
+        patches.watch(f"{module}:WorkflowExecutor._create_workflow_task", before=rollouts.assigned)
     patches.watch(
         "areal.api.reward_api:AsyncRewardWrapper.__call__",
         before=rollouts.scores,
-        after=rollouts.end_part,
-        failed=rollouts.end_part,
+        after=rollouts.scored,
+        failed=rollouts.scored,
     )
     patches.watch(
         "areal.infra.sandbox.runner:DaytonaRunner.run",

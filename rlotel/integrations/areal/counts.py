@@ -43,6 +43,13 @@ def tell(loops: Loops, logged: Mapping[str, Any], finished: float | None) -> Non
         loops.add(TRAIN, Role.ACTOR.value, steps=_steps(known, scope, None))
 
 
+def length(logged: Mapping[str, Any]) -> float | None:
+    """Tokens that the policy generated for one row, on average."""
+    known = scalars(logged)
+    rows, generated = known.get(f"{ACTOR}n_seqs"), known.get(f"{ACTOR}n_valid_tokens")
+    return generated / rows if rows and generated is not None else None
+
+
 def _steps(known: Mapping[str, float], scope: str, once: str | None) -> float | None:
     """Optimizer steps: every rank notes each, and once an update what its settings were.
 

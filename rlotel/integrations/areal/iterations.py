@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlotel.handover import DEFAULTS
@@ -22,6 +23,7 @@ from rlotel.integrations.areal.tables import (
     OF_ROLES,
     OFFLOAD,
     PENALTY,
+    POLICY,
     TIMERS,
     WEIGHTS,
 )
@@ -29,6 +31,7 @@ from rlotel.integrations.loops import Loops
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
+from rlotel.semconv import metrics as m
 from rlotel.semconv.attributes import KlReference
 
 _SETTINGS = {
@@ -132,11 +135,18 @@ class Iterations:
             self._asked = None
         self.loops.shut(call)
 
+    def saves(self, call: Call) -> None:
+        """The weights of a model are to be saved, if they are due; those of the critic are so on their own."""
+        if self._asked is not None:
+            self._asked.notes["model"] = call.arguments["name"]
+
     def checked(self, call: Call) -> None:
         """It was looked up whether something is due."""
         asked = self._asked
         if call.result and asked is not None and "timed" not in asked.notes:
-            self.loops.open(asked.notes["asked"], asked)
+            timed: Timed = asked.notes["asked"]
+            of_policy = asked.notes.get("model", POLICY) == POLICY
+            self.loops.open(timed if of_policy else replace(timed, durable=False), asked)
 
     def _timed(self, name: str, setup: Setup) -> Timed | None:
         if name == WEIGHTS:
@@ -168,6 +178,8 @@ class Iterations:
         if self._setup is not None and self._setup.penalty:
             reference = shared.kl(KlReference.REFERENCE, scale=-1.0 / self._setup.penalty)
             self.loops.tell(logged, {PENALTY: reference})
+        if self.loops.reports and (length := counts.length(logged)) is not None:
+            self._recorder.set(m.ENVIRONMENT_EPISODE_LENGTH_MEAN, length)
         self._evaluated(logged)
 
     def _evaluated(self, logged: Mapping[str, Any]) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import dataclass
 
 from rlotel import context
 from rlotel.integrations.areal.setup import dig
 from rlotel.integrations.areal.tables import CONTEXTS
 from rlotel.patching import Call, Patches
-from rlotel.phases import Loop, Phase
+from rlotel.phases import Interval, Loop, Phase
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
@@ -23,8 +24,18 @@ from rlotel.words import REWARD, SAMPLE
 GROUP = "GroupedRolloutWorkflow"
 """The workflow that runs another one several times for one prompt."""
 
-Batch = tuple[int, bool]
+Key = tuple[int, bool]
 """The iteration that rollouts are of, and whether they are for an evaluation."""
+
+
+@dataclass(eq=False)
+class Batch:
+    """The rollouts that one process makes for one key, while any of them is under way."""
+
+    key: Key
+    loop: Loop
+    running: int = 0
+    reward_error: str | None = None
 
 
 class Rollouts:
@@ -35,11 +46,11 @@ class Rollouts:
         self._recorder = recorder
         self._lock = threading.Lock()
         self._watched: set[type] = set()
-        self._batches: dict[Batch, tuple[Loop, int]] = {}
+        self._batches: dict[Key, Batch] = {}
 
-    def submitted(self, call: Call) -> None:
-        """A prompt is handed to a workflow; the user's class is known from the first one on."""
-        workflow = call.arguments["workflow"]
+    def assigned(self, call: Call) -> None:
+        """A prompt is about to be handed to a workflow; the user's class is known from the first one on."""
+        workflow = call.args[0].workflow
         while type(workflow).__name__ == GROUP:
             workflow = workflow.workflow
         kind = type(workflow)
@@ -52,41 +63,51 @@ class Rollouts:
 
     def begin(self, call: Call) -> None:
         """One rollout starts."""
-        if self._is_inside_another():
+        if self._batch(context.current()) is not None:
             return  # a workflow that runs the one it inherits from
         version = int(call.args[0].get_version() if call.args else call.kwargs["engine"].get_version())
         evaluates = _evaluates()
         # Weights have their new version before an evaluation, and the next iteration begins after it.
-        batch = (version if evaluates else version + 1), evaluates
+        key = (version if evaluates else version + 1), evaluates
         with self._lock:
-            loop, running = self._batches.get(batch) or (self._recorder.join_loop(batch[0]), 0)
-            self._batches[batch] = loop, running + 1
+            if (batch := self._batches.get(key)) is None:
+                batch = self._batches[key] = Batch(key, self._recorder.join_loop(key[0]))
+            batch.running += 1
         name, attributes = (_EVALUATE, {}) if evaluates else (SAMPLE, {attr.SAMPLE_KIND.name: _GENERATE})
         call.notes["batch"] = batch
-        self._enter(call, self._recorder.open_phase(name, attributes, inside=loop))
+        self._enter(call, self._recorder.open_phase(name, attributes, inside=batch.loop))
 
-    def _is_inside_another(self) -> bool:
-        here = context.current()
+    def _batch(self, interval: Interval | None) -> Batch | None:
+        """The rollouts that a phase is part of."""
         with self._lock:
-            return isinstance(here, Phase) and any(here.loop is loop for loop, _ in self._batches.values())
+            return next((batch for batch in self._batches.values() if batch.loop is _loop(interval)), None)
 
     def end(self, call: Call) -> None:
         """It has finished, or failed."""
-        if (batch := call.notes.get("batch")) is None:
+        batch: Batch | None = call.notes.get("batch")
+        if batch is None:
             return
         self.end_part(call)
         with self._lock:
-            loop, running = self._batches.pop(batch)
-            if running > 1:
-                self._batches[batch] = loop, running - 1
+            batch.running -= 1
+            if batch.running:
                 return
-        if (seconds := loop.seconds(REWARD)) is not None and not batch[1]:
-            self._recorder.instruments.record(m.REWARD_DURATION, seconds)
-        loop.close(self._recorder.now())
+            del self._batches[batch.key]
+        if (seconds := batch.loop.seconds(REWARD)) is not None and not batch.key[1]:
+            failed = {} if batch.reward_error is None else {attr.ERROR_TYPE.name: batch.reward_error}
+            self._recorder.instruments.record(m.REWARD_DURATION, seconds, failed)
+        batch.loop.close(self._recorder.now())
 
     def scores(self, call: Call) -> None:
         """A rollout's reward is asked for."""
         self._begin_part(call, REWARD)
+
+    def scored(self, call: Call) -> None:
+        """It is there, or could not be told."""
+        phase: Phase | None = call.notes.get("phase")
+        self.end_part(call)
+        if phase is not None and phase.error is not None and (batch := self._batch(phase)) is not None:
+            batch.reward_error = phase.error
 
     def uses_tool(self, call: Call) -> None:
         """A rollout's code is run in a sandbox."""
@@ -94,11 +115,11 @@ class Rollouts:
 
     def _begin_part(self, call: Call, name: str) -> None:
         here = context.current()
-        if isinstance(here, Phase) and here.loop is not None:
+        if self._batch(here) is not None:
             self._enter(call, self._recorder.open_phase(name, inside=here))
 
     def end_part(self, call: Call) -> None:
-        """It is there, or could not be told."""
+        """It has ended, or failed."""
         if (phase := call.notes.get("phase")) is not None:
             context.leave(call.notes["entered"])
             self._recorder.close_phase(phase, call.error)
@@ -107,6 +128,10 @@ class Rollouts:
         if phase is not None:
             call.notes["phase"] = phase
             call.notes["entered"] = context.enter(phase)
+
+
+def _loop(interval: Interval | None) -> Loop | None:
+    return interval.loop if isinstance(interval, Phase) else None
 
 
 _GENERATE = SampleKind.GENERATE.value

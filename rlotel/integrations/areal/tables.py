@@ -52,6 +52,9 @@ EXPORTED = Timed(CHECKPOINT, operation=CheckpointOperation.SAVE, durable=False)
 WEIGHTS = "save"
 """The timer around weights being saved as a model of Hugging Face's."""
 
+POLICY = "default"
+"""The name under which the policy's weights are saved."""
+
 OCCASIONAL: Mapping[str, Timed] = {
     WEIGHTS: SAVED,
     "checkpoint_for_recover": SAVED,
@@ -87,7 +90,8 @@ GAUGES: Gauges = {
     f"{_UPDATE}actor_loss/avg": loss(LossType.POLICY),
     f"{CRITIC}critic_loss/avg": loss(LossType.VALUE),
     f"{_UPDATE}entropy/avg": Gauge(m.ENTROPY),
-    f"{_UPDATE}approx_kl/avg": kl(KlReference.OLD_POLICY),
+    # The log of how much likelier tokens have become, whose mean is minus the divergence.
+    f"{_UPDATE}approx_kl/avg": kl(KlReference.OLD_POLICY, scale=-1.0),
     f"{_UPDATE}compute_logp/kl_div_direct/avg": kl(KlReference.ROLLOUT),
     f"{_UPDATE}grad_norm": of(m.GRAD_NORM, Role.ACTOR),
     f"{_UPDATE}lr": of(m.LEARNING_RATE, Role.ACTOR),
