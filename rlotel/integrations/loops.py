@@ -171,8 +171,10 @@ class Loops:
         finally:
             self.shut(call)
 
-    def open(self, timed: Timed, call: Call, *, inside: Interval | None = None) -> Phase | None:
-        """A watched call that is a phase begins, to be ended by `shut`.
+    def open(
+        self, timed: Timed, call: Call, *, inside: Interval | None = None, at: float | None = None
+    ) -> Phase | None:
+        """A watched call that is a phase begins, or began `at` an earlier `recorder.now()`; `shut` ends it.
 
         None, and nothing to end, where it says no more than what it is inside of: a phase of the same name, or an
         evaluation, whose rollouts are none of training.
@@ -181,6 +183,7 @@ class Loops:
             timed: what it is.
             call: the call that it is, which keeps the phase for `shut`.
             inside: what it belongs to, where that is not what is current here.
+            at: when it began, if not now.
         """
         here = context.current()
         if inside is None and (within(here, timed.phase) or within(here, EVALUATE)):
@@ -188,7 +191,7 @@ class Loops:
         if inside is None and self.ended is not None and not isinstance(here, Phase):
             inside = NOWHERE
         metric, span = self._attributes(timed)
-        phase = self.recorder.open_phase(timed.phase, metric, span, waits=timed.waits, inside=inside)
+        phase = self.recorder.open_phase(timed.phase, metric, span, waits=timed.waits, inside=inside, at=at)
         if phase is not None:
             if phase.loop is self.current:
                 self._phases[timed.phase, timed.role] = phase
