@@ -22,11 +22,14 @@ class _Entry:
     help: str
     extra: str | None = None
     """The extra of rlotel's that brings what the command needs."""
+    module: str | None = None
+    """Its module and function, where its name is a word of Python's."""
 
 
 COMMANDS = {
     "demo": _Entry("Train a small policy here and watch it live: nothing else needed.", "demo"),
     "run": _Entry("Run a training command with rlotel switched on; no code changes."),
+    "import": _Entry("Send what a finished run logged, with the times it had.", module="import_runs"),
     "doctor": _Entry("Say what is installed, what will be sent, and whether it arrives."),
     "dashboards": _Entry("Dashboards for Cloud Monitoring and Grafana: write, check, apply.", "dashboards"),
     "alerts": _Entry("Alerts for Cloud Monitoring and Prometheus: write, check, apply.", "dashboards"),
@@ -48,14 +51,14 @@ class _Commands(click.Group):
                 raise click.UsageError(f"there is no command {name!r}; did you mean `rlotel {near[0]}`?")
             return None
         try:
-            module = importlib.import_module(f"rlotel.cli.{name}")
+            module = importlib.import_module(f"rlotel.cli.{entry.module or name}")
         except ModuleNotFoundError as error:
             if entry.extra is None or str(error.name).startswith("rlotel"):
                 raise
             raise click.ClickException(
                 f"`rlotel {name}` needs {error.name}, which is not installed: pip install 'rlotel[{entry.extra}]'"
             ) from error
-        command: click.Command = getattr(module, name)
+        command: click.Command = getattr(module, entry.module or name)
         return command
 
     def format_commands(

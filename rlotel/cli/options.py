@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import click
@@ -16,8 +16,13 @@ _VARIABLES = {setting.name: variable_of(setting) for setting in SETTINGS}
 
 def with_settings(command: click.Command) -> click.Command:
     """Give a command an option for every setting; each comes as its text, None if it was not given."""
-    command.params[:0] = [_option(setting) for setting in SETTINGS]
+    command.params[:0] = options_of(_VARIABLES)
     return command
+
+
+def options_of(names: Collection[str]) -> list[click.Option]:
+    """The options of some settings."""
+    return [_option(setting) for setting in SETTINGS if setting.name in names]
 
 
 def settled(options: Mapping[str, str | None], environ: Mapping[str, str]) -> tuple[Config, dict[str, str]]:

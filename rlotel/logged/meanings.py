@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -73,5 +73,11 @@ def each(metric: str | Metric, **attributes: str) -> Meaning:
     return Meaning("each", metric, attributes)
 
 
-MAKERS = {"gauge": gauge, "seconds": seconds, "milliseconds": milliseconds, "total": total, "each": each}
+MAKERS: Mapping[str, Callable[..., Meaning]] = {
+    "gauge": gauge,
+    "seconds": seconds,
+    "milliseconds": milliseconds,
+    "total": total,
+    "each": each,
+}
 """By the words with which a file says the same."""

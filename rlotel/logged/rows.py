@@ -7,7 +7,7 @@ the logger says so, or the run ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,11 +43,15 @@ class Rows:
     Args:
         table: what the keys mean.
         recorder: where it is told.
+        finished: told when a step that is over had ended, once it is recorded.
     """
 
-    def __init__(self, table: Table, recorder: Recorder) -> None:
+    def __init__(
+        self, table: Table, recorder: Recorder, finished: Callable[[float], None] = lambda _ended: None
+    ) -> None:
         self._table = table
         self._recorder = recorder
+        self._finished = finished
         self._loops = Loops(recorder)
         self._lock = threading.RLock()
         self._row: _Row | None = None
@@ -101,6 +105,7 @@ class Rows:
             iteration = self._iteration(row)
             self._ended = row.at
             record(self._recorder, self._loops, iteration)
+            self._finished(row.at)
 
     def _add(self, meant: Mapping[str, Any], step: int | None, at: float) -> None:
         row = self._row
