@@ -72,7 +72,7 @@ class Session:
         )
         self.identity = Identity(config, environ)
         self.instruments = Instruments(self.faults)
-        self.tracing = Tracing(self.identity.run_id, self.process.attempt)
+        self.tracing = Tracing(lambda: self.identity.run_id, self.process.attempt)
         self.patches = Patches(self.faults)
         self.recorder = Recorder(
             config,

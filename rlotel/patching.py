@@ -28,6 +28,14 @@ __all__ = ["Call", "Observer", "Patches", "import_target"]
 class _BoundWatched(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # not generic in wrapt 1.16
     """A watched method of an object; pickled and copied as that method, as any method is."""
 
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if not args and kwargs and self._self_instance is None:
+            # Asked of the class, with `self` by name: wrapt finds no instance then, and before 1.17 it raises.
+            first = next(iter(inspect.signature(self.__wrapped__).parameters), None)
+            if first in kwargs:
+                args = (kwargs.pop(first),)
+        return super().__call__(*args, **kwargs)
+
     def __copy__(self) -> Any:
         return self
 
@@ -53,6 +61,16 @@ class _Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     def __init__(self, wrapped: Any, wrapper: Any, target: str, enabled: Callable[[], bool]) -> None:
         super().__init__(wrapped, wrapper, enabled=enabled)
         self._self_target = target
+        self._self_of_class: Any = None
+
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any:
+        if instance is not None or isinstance(self.__wrapped__, (classmethod, staticmethod)):
+            return super().__get__(instance, owner)
+        # The same each time: what is not, cloudpickle takes for a copy, which it sends by value and not by name.
+        # So Ray would send the methods of an actor's class without those who watch them over there.
+        if self._self_of_class is None:
+            self._self_of_class = super().__get__(None, owner)
+        return self._self_of_class
 
     def __copy__(self) -> Any:
         return self

@@ -81,6 +81,8 @@ class Phase(Interval):
     """The same by the span's attribute that tells it."""
     results: dict[str, str | bool | int] = field(default_factory=dict)
     """The span's attributes that are known as it ends."""
+    before: float = 0.0
+    """Seconds of its stretches before the one that started last, if it was paused."""
 
 
 @dataclass
@@ -162,6 +164,20 @@ class Loop(Interval):
             finished = self._finished()
         for union in finished:
             self._observe(union)
+
+    def pause(self, phase: Phase, now: float) -> None:
+        """A phase stops, to go on later: what comes thousands of times an iteration is one phase nevertheless."""
+        with self._lock:
+            for union in self._unions_of(phase):
+                union.end(phase.started, now, None)
+            if not self.ended:
+                self.shares.end(phase, now)
+            phase.before += now - phase.started
+
+    def resume(self, phase: Phase, now: float) -> None:
+        """It goes on."""
+        phase.started = now
+        self.begin(phase)
 
     def close(self, now: float) -> None:
         """The iteration is over: observe every phase that is."""

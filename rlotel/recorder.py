@@ -231,7 +231,7 @@ class Recorder:
         if phase.word.size is not None and BYTES in phase.counts:
             self.instruments.record(phase.word.size, phase.counts[BYTES], phase.metric_attributes)
         phase.results = self._labels.typed(phase.told)
-        self._tracing.end(phase, phase.started_ns + int(seconds * 1e9))
+        self._tracing.end(phase, phase.started_ns + int((phase.before + seconds) * 1e9))
 
     @contained
     def add(self, phase: Phase, **counts: object) -> None:

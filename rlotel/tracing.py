@@ -42,7 +42,7 @@ def root_ids(run_id: str, attempt: str, iteration: int) -> tuple[int, int]:
 class Tracing:
     """The spans of one process."""
 
-    def __init__(self, run_id: str, attempt: str) -> None:
+    def __init__(self, run_id: Callable[[], str], attempt: str) -> None:
         self._run_id = run_id
         self.attempt = attempt
         """What tells one launch of the run from the next."""
@@ -87,7 +87,7 @@ class Tracing:
 
     def _root_ids(self, iteration: int, returns: int) -> tuple[int, int]:
         attempt = f"{self.attempt}.{returns}" if returns else self.attempt
-        return root_ids(self._run_id, attempt, iteration)
+        return root_ids(self._run_id(), attempt, iteration)
 
     def begin_phase(self, phase: Phase) -> None:
         """Start a phase's span, as a child of what it is inside of."""

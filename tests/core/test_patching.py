@@ -218,6 +218,15 @@ def test_methods_of_every_kind_keep_their_binding(log: Log, target: Any) -> None
     ]
 
 
+def test_a_method_may_be_asked_of_its_class(log: Log, target: Any) -> None:
+    log.watch("Target.method")
+    instance = Target()
+    # Found again under its name it is the same object, or cloudpickle would send it by value, unwatched.
+    assert Target.method is Target.method is Child.method
+    assert Target.method(self=instance, x=1) == (instance, 1, 2)
+    assert log.seen[0] == ("before", {"self": instance, "x": 1, "y": 2})
+
+
 def test_a_coroutine_is_watched_as_it_runs(log: Log, target: Any) -> None:
     for path in ("coroutine", "spawned"):
         log.watch(path)
