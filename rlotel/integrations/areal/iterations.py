@@ -21,6 +21,7 @@ from rlotel.integrations.areal.tables import (
     GAUGES,
     OCCASIONAL,
     OF_ROLES,
+    OF_ROLLOUTS,
     OFFLOAD,
     PENALTY,
     POLICY,
@@ -184,12 +185,10 @@ class Iterations:
 
     def _evaluated(self, logged: Mapping[str, Any]) -> None:
         for prefix in EVALUATIONS:
-            scores = {
-                key.removesuffix("/avg"): value
-                for key, value in logged.items()
-                if key.startswith(prefix) and (key.endswith("/avg") or _is_plain(key.removeprefix(prefix)))
-            }
-            self.loops.evaluated(scores, prefix)
+            means = {key.removesuffix("/avg"): value for key, value in logged.items() if key.endswith("/avg")}
+            self.loops.evaluated(means, prefix)
+        of_rollouts = {key: value for key, value in logged.items() if not key.endswith("__count")}
+        self.loops.evaluated(of_rollouts, OF_ROLLOUTS)
 
     def committed(self, call: Call) -> None:
         """They have been logged: the next iteration begins."""
@@ -203,8 +202,3 @@ def _after(recovered: object) -> int | None:
     """The iteration that follows what was recovered; AReaL counts them from 0."""
     step = dig(recovered, "last_step_info.global_step")
     return None if step is None else int(step) + 2
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a score is one number: no statistic of several, and no count of what it is a mean of."""
-    return "/" not in name and not name.endswith("__count") and not name.startswith("n_")

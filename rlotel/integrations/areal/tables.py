@@ -107,5 +107,6 @@ GAUGES: Gauges = {
 PENALTY = f"{ACTOR}kl_rewards/avg"
 """The KL divergence from the reference model, times minus `actor.kl_ctl`."""
 
-EVALUATIONS = ("eval-rollout/", "sft-eval/", "rw-eval/", "dpo-eval/")
+OF_ROLLOUTS = "eval-rollout/"
+EVALUATIONS = ("sft-eval/", "rw-eval/", "dpo-eval/")
 """What keys of an evaluation begin with; they are logged beside those of training."""

@@ -30,12 +30,13 @@ sys.modules[ARCHON].ArchonEngine = type("ArchonEngine", (), {})  # type: ignore[
 
 FOLDER = Path(os.environ["RUN_FOLDER"])
 WORDS = 32
+PAD, EOS = WORDS - 2, WORDS - 1
 DEVICE_STATS = type("DeviceStats", (), {"log": lambda *_: None})()
 
 
 def tokenizer(folder: Path) -> str:
     """A tokenizer that knows `WORDS` words, in a folder."""
-    vocabulary = {f"w{number}": number for number in range(WORDS - 2)} | {"<pad>": WORDS - 2, "<eos>": WORDS - 1}
+    vocabulary = {f"w{number}": number for number in range(WORDS - 2)} | {"<pad>": PAD, "<eos>": EOS}
     raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))  # noqa: S106 - a token of text
     raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()  # type: ignore[assignment]
     made = PreTrainedTokenizerFast(tokenizer_object=raw, pad_token="<pad>", eos_token="<eos>")  # noqa: S106
@@ -185,7 +186,7 @@ class Rollouts(RemoteInfEngine):  # type: ignore[misc]
         await asyncio.sleep(0.004 * length)
         return ModelResponse(
             input_tokens=list(req.input_ids),
-            output_tokens=[self.randomness.randrange(WORDS - 2) for _ in range(length - 1)] + [WORDS - 1],
+            output_tokens=[self.randomness.randrange(WORDS - 2) for _ in range(length - 1)] + [EOS],
             output_logprobs=[-3.0] * length,
             output_versions=[self.get_version()] * length,
             stop_reason="stop",

@@ -4,7 +4,8 @@ Real: the trainer from its constructor on, the actor's and critic's losses, work
 statistics, recovery. Made up: the model's engine and the server, see `made_up.py`.
 
 In all ranks that torchrun starts if it does, with AREAL_SPMD_MODE. By ITERATIONS, ALGORITHM (grpo or ppo), REWARD
-(right or wrong), RECOVER (on or off) and WORKERS: processes that make the rollouts, if they are not made here.
+(right or wrong), TURNS, RECOVER (on or off, in FILES) and WORKERS: processes that make the rollouts, if they are not
+made here.
 """
 
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import made_up
+import recording
 import torch.distributed as dist
 from areal.api.cli_args import (
     EvaluatorConfig,
@@ -38,7 +40,9 @@ ITERATIONS = int(os.environ.get("ITERATIONS", "3"))
 STEPS_PER_EPOCH = 4
 PROMPTS, EACH = 2, 2
 FOLDER = Path(os.environ["RUN_FOLDER"])
-NAMES: dict[str, Any] = {"experiment_name": "counting", "trial_name": "one", "fileroot": str(FOLDER / "files")}
+FILES = os.environ.get("FILES", str(FOLDER / "files"))
+NAMES: dict[str, Any] = {"experiment_name": "counting", "trial_name": "one", "fileroot": FILES}
+TURNS = int(os.environ.get("TURNS", "1"))
 
 
 class Trainer(PPOTrainer):  # type: ignore[misc]
@@ -135,12 +139,17 @@ def main() -> None:
         dist.init_process_group("gloo")
     with Trainer(config, train_dataset=rows, valid_dataset=rows[:2]) as trainer:
         trainer.stats_logger.__class__ = Logged
-        known = {"reward_fn": f"ppo.{reward}", "tokenizer": config.tokenizer_path}
+        workflow = "areal.workflow.rlvr.RLVRWorkflow"
+        known: dict[str, Any] = {"reward_fn": f"ppo.{reward}", "tokenizer": config.tokenizer_path}
+        if TURNS > 1:
+            workflow = "areal.workflow.multi_turn.MultiTurnWorkflow"
+            known = {"reward_fn": globals()[reward], "tokenizer": trainer.tokenizer, "max_turns": TURNS}
+            known["turn_discount"] = 0.9
         started = time.perf_counter()
         trainer.train(
-            workflow="areal.workflow.rlvr.RLVRWorkflow",
+            workflow=workflow,
             workflow_kwargs={**known, "gconfig": config.gconfig},
-            eval_workflow="areal.workflow.rlvr.RLVRWorkflow",
+            eval_workflow=workflow,
             eval_workflow_kwargs={**known, "gconfig": config.eval_gconfig},
         )
         print(f"seconds={time.perf_counter() - started:.4f}", flush=True)  # noqa: T201
@@ -148,4 +157,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     rlotel.instrument()
+    if os.environ.get("RECORD"):
+        recording.start()
     main()
+    if os.environ.get("RECORD"):
+        recording.write(Path(os.environ["RECORD"]))
