@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from rlotel.words import CHECKPOINT, IDLE, LOOP, OTHER, SAMPLE, SYNC, WORDS
 
 Written = str | Metric | Meaning | Gauge
 """One meaning, as it may be given: the name of a metric will do for a gauge that needs no more said of it."""
-Keys = Mapping[str, Written | Iterable[Written]]
+Keys = Mapping[str, Written | Sequence[Written]]
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Table:
         return None
 
 
-def _several(written: Written | Iterable[Written]) -> Iterable[Written]:
-    return (written,) if isinstance(written, (str, Metric, Meaning, Gauge)) else written
+def _several(written: Written | Sequence[Written]) -> Sequence[Written]:
+    return written if isinstance(written, (tuple, list)) else (written,)
 
 
 def _is_score(entry: Entry) -> bool:
@@ -173,9 +173,7 @@ def _count(key: str, metric: Metric, meaning: Meaning) -> Count:
         )
     attributes = _attributes(key, str(metric), metric.attributes, meaning.attributes, {})
     without_role = {name: value for name, value in attributes.items() if name != attr.ROLE.name}
-    phase, keyword = _COUNTED[metric].get(tuple(without_role.items()), ("", ""))
-    if not phase:
-        raise SettingError(_named(key), f"{metric} is not counted with {without_role}")
+    phase, keyword = _COUNTED[metric][tuple(without_role.items())]
     return Count(phase, keyword, metric, attributes, meaning.how == "total")
 
 
@@ -255,7 +253,7 @@ def _value(key: str, attribute: Attribute, value: Any) -> Value:
 
 def _near(name: str, names: Iterable[str]) -> str:
     listed = list(names)
-    near = difflib.get_close_matches(name, listed, n=3, cutoff=0.7) or [one for one in listed if name in one][:3]
+    near = difflib.get_close_matches(name, listed, n=1, cutoff=0.7) or [one for one in listed if name in one][:3]
     return f"; did you mean {' or '.join(near)}?" if near else "; `rlotel semconv list` lists them"
 
 
