@@ -1,0 +1,127 @@
+"""Trains with RLlib as a user does, and writes down what RLlib said of each iteration.
+
+Usage: python train.py ALGORITHM [SETTING=VALUE ...]; ITERATIONS says how many.
+"""
+
+import functools
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import ray
+
+import rlotel
+
+FOLDER = Path(os.environ["RUN_FOLDER"])
+
+
+class Slow(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A CartPole whose steps take at least some milliseconds, and which breaks at its `breaks_at`-th step."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self._seconds = config.get("step_seconds", 0.0)
+        self._left = config.get("breaks_at")
+
+    def step(self, action: Any) -> Any:
+        until = time.perf_counter() + self._seconds
+        if self._left is not None:
+            self._left -= 1
+            if not self._left:
+                raise ValueError("the pole broke")
+        while time.perf_counter() < until:
+            pass
+        return super().step(action)
+
+
+def configuration(algorithm: str, settings: dict[str, Any]) -> Any:
+    from ray.tune.registry import get_trainable_cls
+
+    env = {name: settings[name] for name in ("step_seconds", "breaks_at") if name in settings}
+    config = (
+        get_trainable_cls(algorithm)
+        .get_default_config()
+        .environment(Slow if env else "CartPole-v1", env_config=env)
+        .env_runners(
+            num_env_runners=settings.get("runners", 2),
+            num_cpus_per_env_runner=0.1,
+            num_envs_per_env_runner=settings.get("envs", 1),
+        )
+        .learners(num_learners=settings.get("learners", 0), num_cpus_per_learner=0.1)
+        .debugging(seed=1, log_level="ERROR")
+        .fault_tolerance(restart_failed_env_runners=False)
+    )
+    if algorithm == "PPO":
+        config.training(train_batch_size_per_learner=200, minibatch_size=64, num_epochs=2)
+    elif algorithm in ("APPO", "IMPALA"):
+        config.training(train_batch_size_per_learner=100)
+        config.env_runners(rollout_fragment_length=25)
+        config.reporting(min_sample_timesteps_per_iteration=600, min_time_s_per_iteration=0)
+    else:
+        config.training(num_steps_sampled_before_learning_starts=50, train_batch_size_per_learner=32)
+        config.reporting(min_sample_timesteps_per_iteration=60, min_time_s_per_iteration=0)
+    if "evaluate" in settings:
+        config.evaluation(
+            evaluation_interval=2,
+            evaluation_duration=settings["evaluate"],
+            evaluation_num_env_runners=settings.get("evaluators", 1),
+            evaluation_parallel_to_training=settings.get("parallel", False),
+        )
+    return config
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON."""
+    if isinstance(value, dict):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, (int, float, str, bool)) or value is None:
+        return value
+    return float(value) if isinstance(value, np.generic) else str(value)
+
+
+def count_steps() -> list[int]:
+    """Counts the steps of all optimizers of this process."""
+    from torch.optim import Adam
+
+    done = [0]
+    step = Adam.step
+
+    @functools.wraps(step)
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        done[0] += 1
+        return step(*args, **kwargs)
+
+    Adam.step = counting  # type: ignore[method-assign]
+    return done
+
+
+def main(name: str, **settings: Any) -> None:
+    """Trains."""
+    rlotel.instrument()
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+    steps = count_steps()
+    algorithm = configuration(name, settings).build_algo()
+    if "restore" in settings:
+        algorithm.restore_from_path(settings["restore"])
+    started = time.perf_counter()
+    for _ in range(int(os.environ.get("ITERATIONS", "3"))):
+        result = algorithm.train()
+        result.pop("config")
+        with (FOLDER / "logged.jsonl").open("a") as file:
+            print(json.dumps({**plain(result), "optimizer_steps": steps[0]}), file=file)
+    seconds = time.perf_counter() - started
+    if "save" in settings:
+        algorithm.save_to_path(settings["save"])
+    algorithm.stop()
+    ray.shutdown()
+    print(f"seconds={seconds}")
+
+
+if __name__ == "__main__":
+    given = [setting.partition("=") for setting in sys.argv[2:]]
+    main(sys.argv[1], **{name: json.loads(value) for name, _, value in given})
