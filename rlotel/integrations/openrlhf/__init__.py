@@ -14,7 +14,7 @@ from rlotel.integrations.openrlhf.engines import Engines
 from rlotel.integrations.openrlhf.generator import Generator
 from rlotel.integrations.openrlhf.setup import version
 from rlotel.integrations.openrlhf.trainer import Trainer
-from rlotel.integrations.openrlhf.workers import Workers
+from rlotel.integrations.openrlhf.workers import Workers, in_worker
 from rlotel.patching import Call, Observer, Patches
 from rlotel.recorder import Recorder
 
@@ -22,17 +22,19 @@ TRAINER = "openrlhf.trainer.ppo_trainer:BasePPOTrainer"
 GENERATOR = "openrlhf.trainer.ppo_utils.samples_generator:SamplesGenerator"
 MAKER = "openrlhf.trainer.ppo_utils.experience_maker:RemoteExperienceMaker"
 GROUP = "openrlhf.trainer.ray.launcher:RayActorGroup"
-LAUNCHERS = ("openrlhf.cli.",)
+LAUNCHER = "openrlhf.cli.train_ppo_ray"
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch OpenRLHF, as far as it is loaded in this process and whatever of it will be."""
-    if any(flag == "-m" and name.startswith(LAUNCHERS) for flag, name in pairwise(sys.orig_argv)):
-        # A launcher, which will have exported before its arguments are read.
+    if ("-m", LAUNCHER) in pairwise(sys.orig_argv):
+        # It will have exported before its arguments are read.
         recorder.identify(system="openrlhf", system_version=version())
+        recorder.loop_is_elsewhere()
     trainer, generator = Trainer(recorder), Generator(recorder)
     patches.watch("openrlhf.utils:get_strategy", before=trainer.launched)
-    _watch_trainer(patches, trainer)
+    if in_worker():
+        _watch_trainer(patches, trainer)
     _watch_generation(patches, trainer, generator)
     _watch_experience(patches, trainer)
     Engines(patches, recorder).connect()
@@ -59,7 +61,6 @@ def _watch_trainer(patches: Patches, trainer: Trainer) -> None:
         after=trainer.saved_best,
         failed=trainer.broke_off,
     )
-    patches.watch(f"{GROUP}.async_run_method", before=trainer.requesting, after=trainer.requested)
 
 
 def _watch_generation(patches: Patches, trainer: Trainer, generator: Generator) -> None:
@@ -90,6 +91,7 @@ def _watch_generation(patches: Patches, trainer: Trainer, generator: Generator) 
 
 def _watch_experience(patches: Patches, trainer: Trainer) -> None:
     groups = trainer.groups
+    patches.watch(f"{GROUP}.async_run_method", before=trainer.requesting, after=trainer.requested)
     patches.watch(
         f"{MAKER}.make_experience_batch",
         before=trainer.making,

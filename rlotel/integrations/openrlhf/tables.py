@@ -40,6 +40,8 @@ KL_LOSS: Gauges = {"kl": loss(LossType.KL_DIVERGENCE)}
 
 EVALUATION = "eval_"
 """What the names of an evaluation's scores begin with."""
+SIZES = frozenset({"eval_num_samples"})
+"""What comes among them and is no score."""
 
 FORWARD: Mapping[Role, Timed] = {
     Role.ACTOR: Timed("logprob", Role.ACTOR),

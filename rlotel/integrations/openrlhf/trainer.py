@@ -15,7 +15,7 @@ from rlotel.integrations.openrlhf import rows
 from rlotel.integrations.openrlhf.counts import Counts
 from rlotel.integrations.openrlhf.groups import Groups
 from rlotel.integrations.openrlhf.setup import Setup
-from rlotel.integrations.openrlhf.tables import EVALUATION, EXPERIENCE, GAUGES, KL_LOSS
+from rlotel.integrations.openrlhf.tables import EVALUATION, EXPERIENCE, GAUGES, KL_LOSS, SIZES
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call
 from rlotel.phases import Phase
@@ -96,10 +96,11 @@ class Trainer:
         """After it. That the prompts have run out shows only when it returns nothing."""
         rollouts, _, consumed, exhausted = call.result
         self._episodes -= bool(exhausted)
-        if not rollouts and not consumed and self._episodes <= 0:
+        if not rollouts and not consumed:
             drop(call, self._recorder)
-            self._loops.forget()
-            self._begun = False
+            if self._episodes <= 0:
+                self._loops.forget()
+                self._begun = False
             return
         if self._counts.sample is not None:
             rows.stamp(call.instance, call.result, self._counts.sample, self._recorder.now())
@@ -230,7 +231,8 @@ class Trainer:
     def evaluated(self, call: Call) -> None:
         """Before `save_best_checkpoint`: the scores are there."""
         self._saving = call
-        self._loops.evaluated(call.arguments["eval_metrics"] or {}, EVALUATION)
+        scores = call.arguments["eval_metrics"] or {}
+        self._loops.evaluated({name: scores[name] for name in scores if name not in SIZES}, EVALUATION)
 
     def saved_best(self, call: Call) -> None:
         """After it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import sys
 from functools import partial
 
 from rlotel import context
@@ -23,8 +24,20 @@ STRATEGY = "openrlhf.utils.deepspeed.deepspeed:DeepspeedStrategy"
 
 _RESTORE = Timed(CHECKPOINT, operation=CheckpointOperation.RESTORE)
 _SAVE = Timed(CHECKPOINT, operation=CheckpointOperation.SAVE)
+_WORKER = "default_worker.py"
+"""The program that Ray's workers run."""
 _POLICY = "_actor"
 """The folder of the policy among those of a checkpoint."""
+
+
+def in_worker() -> bool:
+    """Whether Ray has started this process as a worker: only there the base classes of actors are watched.
+
+    As Ray makes an actor's class, in the module of its base class, it puts all inherited methods into it. In the
+    process that sends the class they must remain what their names say: else Ray sends them by value, as they were
+    when the class was made, and they could not be watched where the actor is.
+    """
+    return any(argument.endswith(_WORKER) for argument in sys.orig_argv)
 
 
 class Workers:
@@ -35,8 +48,9 @@ class Workers:
 
     def connect(self, patches: Patches) -> None:
         """Watch what workers do."""
-        patches.watch(f"{LAUNCHER}BaseDistributedActor.__init__", after=self._made)
-        self._watch(patches, f"{LAUNCHER}BaseModelActor.execute_batch", self._batch)
+        if in_worker():
+            patches.watch(f"{LAUNCHER}BaseDistributedActor.__init__", after=self._made)
+            self._watch(patches, f"{LAUNCHER}BaseModelActor.execute_batch", self._batch)
         self._watch(patches, f"{ACTOR}.ppo_train", partial(self._open, UPDATE[Role.ACTOR]))
         self._watch(patches, f"{CRITIC}.ppo_train", partial(self._open, UPDATE[Role.CRITIC]))
         self._watch(patches, f"{ACTOR}.broadcast_to_vllm", partial(self._open, Timed(SYNC)))

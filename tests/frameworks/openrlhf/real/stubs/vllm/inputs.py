@@ -1,0 +1,5 @@
+"""In place of vLLM."""
+
+
+class TokensPrompt(dict):  # type: ignore[type-arg]
+    pass
