@@ -2,8 +2,8 @@
 
 `make bench-trainers`, and `make bench-trainers-heavy` for those whose engines are stand-ins. They train models of
 a few thousand parameters on a CPU, so that an iteration takes milliseconds, where a real one takes seconds to
-minutes: what is added to either is the difference. Each run is a process of its own, with and without in turn; the best of
-each counts, since what disturbs a machine only ever makes it slower.
+minutes: what is added to either is the difference. Each run is a process of its own, with and without in turn; the
+best of each counts, since what disturbs a machine only ever makes it slower.
 """
 
 from __future__ import annotations
