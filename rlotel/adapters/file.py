@@ -32,6 +32,8 @@ class Tail:
         self._table = table
         self._log = log
         self._recorder = recorder
+        self._since_1970 = time.time() - recorder.now()
+        """What a moment of the recorder's clock has to be added to."""
         self._lock = threading.RLock()
         self._file = self._open()
         if self._file is not None:
@@ -61,9 +63,9 @@ class Tail:
         """Take what is new, the last line included if it has no end."""
         with self._lock:
             self.read()
-            rest, self._rest = self._rest, b""
-            if rest and parse(rest) is not None:
-                self._take(rest)
+            if parse(self._rest) is not None:
+                self._take(self._rest)
+                self._rest = b""
 
     def stop(self) -> None:
         """Take what is new, and look no more."""
@@ -106,7 +108,7 @@ class Tail:
             return
         now, written = self._recorder.now(), time_of(values, self._table.time)
         bare, step = split(values, self._table.step)
-        self._log.take(bare, step, at=now if written is None else min(now, now - (time.time() - written)))
+        self._log.take(bare, step, at=now if written is None else min(now, written - self._since_1970))
 
 
 def connect(patches: Patches, log: Log, path: Path, table: Table, recorder: Recorder) -> None:

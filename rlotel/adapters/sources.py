@@ -46,7 +46,7 @@ def source_of(source: str | os.PathLike[str]) -> tuple[str, Connect]:
         if path.is_dir():
             raise SettingError("source", f"{path} is a folder: give the file of JSON lines in it")
         return str(path), partial(_follow_file, path)
-    near = difflib.get_close_matches(str(source), _PACKAGES, n=1)
+    near = difflib.get_close_matches(str(source), _PACKAGES, n=1, cutoff=0.75)
     hint = f"; did you mean {near[0]!r}? There" if near else ": there"
     raise SettingError(
         "source",

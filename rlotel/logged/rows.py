@@ -6,6 +6,7 @@ the logger says so, or the run ends.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -53,10 +54,8 @@ class Rows:
         self._recorder = recorder
         self._finished = finished
         self._loops = Loops(recorder)
-        self._lock = threading.RLock()
-        self._row: _Row | None = None
+        self._begin_anew()
         self._number = -1
-        self._ended: float | None = None
         self._steps: dict[str, int] = {}
         self._totals: dict[str, float] = {}
         self._warned = False
@@ -66,6 +65,13 @@ class Rows:
         """The keys of the table that were logged."""
         self.iterations = 0
         """How many steps are over."""
+
+    def _begin_anew(self) -> None:
+        """As in a forked child: what was open is its parent's, whose other threads may have held the lock."""
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._row: _Row | None = None
+        self._ended: float | None = None
 
     def log(
         self, values: Mapping[str, Any], step: object = None, *, at: float | None = None, whole: bool = False
@@ -78,6 +84,8 @@ class Rows:
             at: when it was, if not now; a moment of the recorder's clock.
             whole: whether that is all of the step.
         """
+        if self._pid != os.getpid():
+            self._begin_anew()
         with self._lock:
             meant = {}
             for key, value in _flat(values):

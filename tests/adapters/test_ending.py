@@ -1,0 +1,78 @@
+"""However the trainer's process ends, the iteration that it logged last arrives."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlotel.capture import Capture, read
+from tests.conftest import Program
+
+TRAIN = """
+    import time
+
+    import rlotel
+    from rlotel.adapters import logger, seconds
+
+    rlotel.instrument(gpu=False, system="nobodys")
+    log = logger({"reward": "rl.environment.reward.mean", "t": seconds("train")})
+    for step in range(3):
+        log({"reward": step, "t": 0.001}, step)
+"""
+
+
+def iterations(capture: Capture) -> list[object]:
+    return [span.attributes["rl.loop.iteration"] for span in capture.spans("rl.loop")]
+
+
+def seen(capture: Capture) -> tuple[list[object], float | None, float | None]:
+    (reward,) = capture.latest("rl.environment.reward.mean")
+    (train,) = capture.latest("rl.train.duration")
+    return iterations(capture), reward.value, train.count
+
+
+def test_at_its_end(program: Program, tmp_path: Path) -> None:
+    program(TRAIN, RLOTEL_CAPTURE="end.jsonl")
+    assert seen(read(tmp_path / "end.jsonl")) == ([1, 2], 2.0, 3)
+
+
+def test_by_an_exception(program: Program, tmp_path: Path) -> None:
+    program(TRAIN + "\n    raise RuntimeError", check=False, RLOTEL_CAPTURE="failed.jsonl")
+    capture = read(tmp_path / "failed.jsonl")
+    assert seen(capture) == ([1, 2], 2.0, 3)
+    assert [point.value for point in capture.latest("rl.run.status", **{"rl.run.state": "failed"})] == [1.0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_by_sigterm(tmp_path: Path) -> None:
+    import textwrap
+
+    wait = textwrap.dedent(TRAIN) + "print('logged', flush=True)\ntime.sleep(60)\n"
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "RLOTEL_"))}
+    with subprocess.Popen(
+        [sys.executable, "-c", wait],
+        env={**environ, "RLOTEL_CAPTURE": "term.jsonl"},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"logged\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == -signal.SIGTERM
+    assert seen(read(tmp_path / "term.jsonl")) == ([1, 2], 2.0, 3)
+
+
+def test_in_a_forked_child_the_parents_iteration_is_not_told_again(program: Program, tmp_path: Path) -> None:
+    fork = """
+    import os
+    child = os.fork()
+    if child == 0:
+        log({"reward": 9, "t": 0.5}, 9)
+        os._exit(0)
+    os.waitpid(child, 0)
+    """
+    program(TRAIN + fork, RLOTEL_CAPTURE="fork.jsonl")
+    assert seen(read(tmp_path / "fork.jsonl")) == ([1, 2], 2.0, 3)
