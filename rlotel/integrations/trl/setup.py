@@ -10,6 +10,8 @@ from rlotel.derived import Hardware
 from rlotel.flops import Architecture, UnknownArchitecture, peak_flops, read_config
 from rlotel.integrations.loops import Setup
 from rlotel.integrations.trl.tables import TAG
+from rlotel.semconv.attributes import Role
+from rlotel.words import TRAIN
 
 _OBJECT_STORAGE = ("gs://", "s3://", "hdfs://", "abfs://", "az://")
 
@@ -42,15 +44,30 @@ def identity(trainer: Any) -> dict[str, str | None]:
 
 def hardware(trainer: Any) -> Hardware:
     """The GPUs: one for each rank. A server that makes the rollouts has others, which are not known here."""
-    torch = sys.modules.get("torch")
-    if torch is None or trainer.accelerator.device.type != "cuda":
+    if not _has_gpu(trainer):
         return Hardware()
-    apart = is_asynchronous(trainer) or (
-        getattr(trainer, "use_vllm", False) and getattr(trainer, "vllm_mode", None) == "server"
-    )
     gpus = trainer.accelerator.num_processes
-    peak = peak_flops(torch.cuda.get_device_name(trainer.accelerator.device))
-    return Hardware(peak_flops=peak) if apart else Hardware(gpus=gpus, peak_flops=peak)
+    peak = peak_flops(sys.modules["torch"].cuda.get_device_name(trainer.accelerator.device))
+    if _is_served(trainer):
+        return Hardware(peak_flops=peak, gpus_of={TRAIN: gpus})
+    return Hardware(gpus=gpus, peak_flops=peak)
+
+
+def gpu_role(trainer: Any) -> Role | None:
+    """What this rank's GPU is used for, if it has one."""
+    if not _has_gpu(trainer):
+        return None
+    return Role.TRAINER if _is_served(trainer) or not hasattr(trainer, "_generate") else Role.SHARED
+
+
+def _has_gpu(trainer: Any) -> bool:
+    return bool(trainer.accelerator.device.type == "cuda")
+
+
+def _is_served(trainer: Any) -> bool:
+    """Whether rollouts are made on other GPUs than those of the ranks."""
+    server = getattr(trainer, "use_vllm", False) and getattr(trainer, "vllm_mode", None) == "server"
+    return bool(server) or is_asynchronous(trainer)
 
 
 def setup(trainer: Any) -> Setup:

@@ -56,6 +56,8 @@ class Trainings:
         self._trainer = trainer
         self._recorder.identify(**setup.identity(trainer))
         self._recorder.equip(setup.hardware(trainer))
+        if (role := setup.gpu_role(trainer)) is not None:
+            self._recorder.process.use_gpus(role.value)
         self.loops.setup = setup.setup(trainer)
         self._rollouts.architecture = setup.architecture(trainer)
         if setup.algorithm(trainer) in tables.HIDDEN:

@@ -1,4 +1,4 @@
-"""AsyncGRPO, whose rollouts come from a thread here in place of a vLLM server: two iterations and a save."""
+"""AsyncGRPO, whose rollouts come from a thread here in place of a vLLM server: three iterations."""
 
 import queue
 import threading
@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
 import rlotel
 
 rlotel.instrument()
@@ -61,9 +62,7 @@ class Worker:
                 enqueued_at=time.time(),
             )
             number += 1
-            self.metrics_queue.put(
-                {"completions/mean_length": (len(COMPLETION), 1), "rollout/turns_mean": (2, 1)}
-            )
+            self.metrics_queue.put({"completions/mean_length": (len(COMPLETION), 1), "rollout/turns_mean": (2, 1)})
             while not self.stopped.is_set():
                 try:
                     self.rollout_buffer.put(rollout, timeout=0.1)

@@ -1,4 +1,4 @@
-"""What all programs share: a tiny model and tokenizer, prompts, rewards, and a record of what TRL itself measured."""
+"""What all programs share: a tiny model and tokenizer, prompts, rewards, and a record of what TRL measured."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def record_timers() -> None:
     leave = profiling.ProfilingContext._log_metrics
 
     def log(self: Any, duration: float) -> None:
-        write("timed", {"name": self.name.partition(".")[2], "step": self.step, "seconds": duration})
+        write("timed", {"name": self.name.partition(".")[2], "seconds": duration, "ended_ns": time.time_ns()})
         leave(self, duration)
 
     profiling.ProfilingContext._log_metrics = log

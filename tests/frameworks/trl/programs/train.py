@@ -1,6 +1,6 @@
 """A whole run, as users write them: GRPO or RLOO with two rewards, a reference model, evaluations and checkpoints.
 
-Usage: train.py grpo|rloo [SETTING=VALUE...]. ITERATIONS says how many. The last line is `seconds=`, of the training.
+Usage: train.py grpo|rloo [SETTING=VALUE...]. ITERATIONS says how many. The last line is `seconds=`.
 """
 
 import ast
