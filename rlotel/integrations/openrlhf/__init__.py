@@ -15,7 +15,7 @@ from rlotel.integrations.openrlhf.generator import Generator
 from rlotel.integrations.openrlhf.setup import version
 from rlotel.integrations.openrlhf.trainer import Trainer
 from rlotel.integrations.openrlhf.workers import Workers, in_worker
-from rlotel.patching import Call, Observer, Patches
+from rlotel.patching import Observer, Patches
 from rlotel.recorder import Recorder
 
 TRAINER = "openrlhf.trainer.ppo_trainer:BasePPOTrainer"
@@ -27,7 +27,8 @@ LAUNCHER = "openrlhf.cli.train_ppo_ray"
 
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch OpenRLHF, as far as it is loaded in this process and whatever of it will be."""
-    if ("-m", LAUNCHER) in pairwise(sys.orig_argv):
+    launches = ("-m", LAUNCHER) in pairwise(sys.orig_argv) or GROUP.partition(":")[0] in sys.modules
+    if launches and not in_worker():
         # It will have exported before its arguments are read.
         recorder.identify(system="openrlhf", system_version=version())
         recorder.loop_is_elsewhere()
@@ -69,9 +70,6 @@ def _watch_generation(patches: Patches, trainer: Trainer, generator: Generator) 
     def one(here: Observer, there: Observer) -> Observer:
         return lambda call: (here if trainer.here else there)(call)
 
-    def got(call: Call) -> None:
-        (trainer.waited if trainer.here else generator.told)(call)
-
     patches.watch(f"{GENERATOR}.__init__", before=generator.made)
     patches.watch(
         f"{GENERATOR}.generate_samples",
@@ -86,7 +84,9 @@ def _watch_generation(patches: Patches, trainer: Trainer, generator: Generator) 
         failed=one(trainer.broke_off, generator.evaluated),
     )
     patches.watch(f"{GENERATOR}._process_response_into_experience", after=rows.turns)
-    patches.watch("ray.util.queue:Queue.get", before=trainer.waiting, after=got)
+    queue = "ray.util.queue:Queue"
+    patches.watch(f"{queue}.get", before=trainer.waiting, after=one(trainer.waited, generator.told))
+    patches.watch(f"{queue}.put", after=generator.put)
 
 
 def _watch_experience(patches: Patches, trainer: Trainer) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from rlotel import context
 from rlotel.integrations.openrlhf import rows
 from rlotel.integrations.openrlhf.setup import Setup
-from rlotel.integrations.openrlhf.trainer import drop
+from rlotel.integrations.openrlhf.trainer import drop, is_end
+from rlotel.integrations.ray.ends import END_WAIT
 from rlotel.patching import Call
 from rlotel.phases import Loop, error_type
 from rlotel.recorder import Recorder
@@ -43,6 +44,11 @@ class Generator:
         if type(call.result) is int:
             unknown = call.result == 0 and self._setup.get("ckpt.load_enable")
             self._iteration = None if unknown else call.result + 1
+
+    def put(self, call: Call) -> None:
+        """After `Queue.put`: the trainer was told that there are no more rollouts."""
+        if self._setup.trains_by_rollouts and is_end(call.arguments["item"]):
+            self._recorder.process.flush(END_WAIT)
 
     def generating(self, call: Call) -> None:
         """Before `generate_samples`; what only comes out of its buffer was made before."""

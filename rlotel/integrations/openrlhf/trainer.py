@@ -16,6 +16,7 @@ from rlotel.integrations.openrlhf.counts import Counts
 from rlotel.integrations.openrlhf.groups import Groups
 from rlotel.integrations.openrlhf.setup import Setup
 from rlotel.integrations.openrlhf.tables import EVALUATION, EXPERIENCE, GAUGES, KL_LOSS, SIZES
+from rlotel.integrations.ray.ends import END_WAIT
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call
 from rlotel.phases import Phase
@@ -101,6 +102,7 @@ class Trainer:
             if self._episodes <= 0:
                 self._loops.forget()
                 self._begun = False
+                self._over()
             return
         if self._counts.sample is not None:
             rows.stamp(call.instance, call.result, self._counts.sample, self._recorder.now())
@@ -115,7 +117,11 @@ class Trainer:
     def waited(self, call: Call) -> None:
         """After it. Evaluations and the end of training come the same way, and are no iterations."""
         since, payload = call.notes.get("since"), call.result
-        if since is None or not (isinstance(payload, tuple) and isinstance(payload[0], list)):
+        if since is None:
+            return
+        if is_end(payload):
+            self._over()
+        if not (isinstance(payload, tuple) and isinstance(payload[0], list)):
             return
         self._begin(at=since)
         metric, span = (
@@ -222,7 +228,7 @@ class Trainer:
         self._loops.shut(call)
         every, prompts = self._setup.get("eval.steps"), getattr(self._trainer, "eval_dataloader", None)
         if not (every and prompts and self._done % every == 0):
-            self._loops.close()
+            self._close()
 
     def evaluating(self, call: Call) -> None:
         """Before `generate_eval_samples`, in a trainer that makes its rollouts itself."""
@@ -238,11 +244,25 @@ class Trainer:
         """After it."""
         self._saving = None
         self._loops.shut(call)
+        self._close()
+
+    def _close(self) -> None:
         self._loops.close()
+        if self._episodes <= 0:
+            self._over()
+
+    def _over(self) -> None:
+        """Training has ended. This actor will be gone without being asked, so it exports what it has."""
+        self._recorder.process.flush(END_WAIT)
 
     def ended(self, call: Call) -> None:
         """After a phase that has no more to it."""
         self._loops.shut(call)
+
+
+def is_end(item: object) -> bool:
+    """Whether this is what comes through a queue after the last rollouts."""
+    return isinstance(item, str) and item == "done"
 
 
 def drop(call: Call, recorder: Recorder) -> None:
