@@ -15,7 +15,7 @@ from typing import Any
 from rlotel.handover import DEFAULTS
 from rlotel.integrations import tables as shared
 from rlotel.integrations.areal import counts
-from rlotel.integrations.areal.setup import Setup, dig, single_program
+from rlotel.integrations.areal.setup import Setup, single_program
 from rlotel.integrations.areal.tables import (
     EVALUATIONS,
     GAUGES,
@@ -28,6 +28,7 @@ from rlotel.integrations.areal.tables import (
     TIMERS,
     WEIGHTS,
 )
+from rlotel.integrations.configuration import dig
 from rlotel.integrations.loops import Loops
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call, Patches

@@ -11,8 +11,8 @@ import threading
 from dataclasses import dataclass
 
 from rlotel import context
-from rlotel.integrations.areal.setup import dig
 from rlotel.integrations.areal.tables import CONTEXTS
+from rlotel.integrations.configuration import dig
 from rlotel.patching import Call, Patches
 from rlotel.phases import Interval, Loop, Phase
 from rlotel.recorder import Recorder

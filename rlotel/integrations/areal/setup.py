@@ -5,26 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from pathlib import PurePath
-from typing import Any
 
 from rlotel.derived import Hardware
 from rlotel.integrations.areal.tables import EXPORTED, SAVED
+from rlotel.integrations.configuration import checkpoint_tier, dig, model_name, product
 from rlotel.integrations.tables import Timed
 from rlotel.words import SAMPLE, TRAIN
 
-_OBJECT_STORAGE = ("gs://", "s3://")
 _WITHOUT_ROLLOUTS = {"SFTConfig": "SFT", "DPOConfig": "DPO", "RWConfig": "RW"}
 """Configurations, by class, of trainers without rollouts, and what AReaL calls what they do."""
 _ROLES = ("actor", "rollout", "critic", "ref", "teacher")
-
-
-def dig(config: object, path: str) -> Any:
-    """The setting at a dotted path, None where there is none."""
-    found: Any = config
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
 
 
 class Setup:
@@ -39,8 +29,8 @@ class Setup:
             "system": "areal",
             "system_version": version(),
             "algorithm": self._algorithm(),
-            "model": _name(dig(self._config, "actor.path")),
-            "environment": _name(dig(self._config, "train_dataset.path")),
+            "model": model_name(dig(self._config, "actor.path")),
+            "environment": model_name(dig(self._config, "train_dataset.path")),
         }
 
     def _algorithm(self) -> str | None:
@@ -74,7 +64,9 @@ class Setup:
         )
 
     def _is_there(self, role: str) -> bool:
-        return dig(self._config, role) is not None and (role != "ref" or bool(dig(self._config, "actor.kl_ctl")))
+        if role == "ref" and dig(self._config, "gconfig") is not None and not dig(self._config, "actor.kl_ctl"):
+            return False  # a reference model without a say in the reward is not loaded
+        return dig(self._config, role) is not None
 
     def _shares_gpus(self, role: str) -> bool:
         """Whether it has none of its own: where all ranks run the loop, they hold all models that are trained."""
@@ -104,8 +96,9 @@ class Setup:
     @property
     def rollouts(self) -> int | None:
         """Rollouts that one iteration waits for; None where that varies."""
-        prompts, each = dig(self._config, "train_dataset.batch_size"), dig(self._config, "gconfig.n_samples")
-        return int(prompts) * int(each) if prompts and each and not dig(self._config, "dynamic_bs") else None
+        if dig(self._config, "dynamic_bs"):
+            return None
+        return product(dig(self._config, "train_dataset.batch_size"), dig(self._config, "gconfig.n_samples"))
 
     @property
     def update_rows(self) -> int | None:
@@ -119,8 +112,7 @@ class Setup:
     @property
     def checkpoint_tier(self) -> str | None:
         """Where checkpoints go, if the path says it; a mounted folder may be anything."""
-        folder = dig(self._config, "recover.fileroot") or dig(self._config, "saver.fileroot")
-        return "object_storage" if str(folder).startswith(_OBJECT_STORAGE) else None
+        return checkpoint_tier(dig(self._config, "recover.fileroot") or dig(self._config, "saver.fileroot"))
 
     @property
     def weights(self) -> Timed:
@@ -145,11 +137,3 @@ def version() -> str | None:
     info = getattr(sys.modules.get("areal.version"), "version_info", None)
     found = getattr(info, "version", None)
     return None if found is None or str(found).startswith("0.0.0") else str(found)
-
-
-def _name(path: object) -> str | None:
-    """A name on the Hub as it is, a folder by its last part."""
-    if not path:
-        return None
-    text = str(path)
-    return PurePath(text).name if text.startswith(("/", "~", ".")) or "://" in text else text

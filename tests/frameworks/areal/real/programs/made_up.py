@@ -1,4 +1,4 @@
-"""Stand-ins for what needs GPUs: a model of two layers that really is trained, and an engine that makes up rollouts."""
+"""Stand-ins for what needs GPUs: a model of two layers that is trained, an engine that makes up rollouts."""
 
 import asyncio
 import json
@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 from areal.api import LocalInfServerInfo, ModelResponse
 from areal.api.cli_args import InferenceEngineConfig, PPOActorConfig, PPOCriticConfig
-from areal.infra.rpc.rtensor import RTensor
 from areal.infra.remote_inf_engine import RemoteInfEngine
+from areal.infra.rpc.rtensor import RTensor
 from areal.infra.workflow_executor import WorkflowExecutor
 from areal.trainer.ppo.actor import PPOActor
 from areal.trainer.ppo.critic import PPOCritic
@@ -37,9 +37,9 @@ DEVICE_STATS = type("DeviceStats", (), {"log": lambda *_: None})()
 def tokenizer(folder: Path) -> str:
     """A tokenizer that knows `WORDS` words, in a folder."""
     vocabulary = {f"w{number}": number for number in range(WORDS - 2)} | {"<pad>": PAD, "<eos>": EOS}
-    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))  # noqa: S106 - a token of text
-    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()  # type: ignore[assignment]
-    made = PreTrainedTokenizerFast(tokenizer_object=raw, pad_token="<pad>", eos_token="<eos>")  # noqa: S106
+    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))
+    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made = PreTrainedTokenizerFast(tokenizer_object=raw, pad_token="<pad>", eos_token="<eos>")
     made.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
     made.save_pretrained(folder)
     return str(folder)
@@ -80,11 +80,11 @@ class Engine:
         following = torch.roll(batch["input_ids"].long(), -1, -1)
         return scores.gather(-1, following[..., None])[..., 0], -(scores.exp() * scores).sum(-1)
 
-    def forward(self, input_: dict[str, Any], aggregate_fn: Any) -> torch.Tensor:  # noqa: ARG002
+    def forward(self, input_: dict[str, Any], aggregate_fn: Any) -> torch.Tensor:
         with torch.no_grad():
             return self.log_probabilities(input_)[0]
 
-    def train_batch(self, input_: dict[str, Any], loss_fn: Any, loss_weight_fn: Any) -> dict[str, float]:  # noqa: ARG002
+    def train_batch(self, input_: dict[str, Any], loss_fn: Any, loss_weight_fn: Any) -> dict[str, float]:
         self.optimizer.zero_grad()
         loss_fn(*self.outputs(input_), input_).backward()
         norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0))
@@ -106,14 +106,15 @@ class Engine:
     def initialize(self, **_: Any) -> None:
         """Nothing to load."""
 
-    def connect_engine(self, engine: "Rollouts", meta: Any) -> None:  # noqa: ARG002
+    def connect_engine(self, engine: "Rollouts", meta: Any) -> None:
         self.rollouts = engine
 
-    def update_weights(self, meta: Any) -> None:  # noqa: ARG002
+    def update_weights(self, meta: Any) -> None:
         time.sleep(0.005)
 
     def prepare_batch(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
-        return RTensor.localize(self.rollouts.prepare_batch(*args, **kwargs))
+        batch: list[dict[str, Any]] = RTensor.localize(self.rollouts.prepare_batch(*args, **kwargs))
+        return batch
 
     def is_data_parallel_head(self) -> bool:
         return True
@@ -122,7 +123,9 @@ class Engine:
         """All is in this process."""
 
     def export_stats(self) -> dict[str, float]:
-        return stats_tracker.export_all(reduce_group=dist.group.WORLD if dist.is_initialized() else None)
+        group = dist.group.WORLD if dist.is_initialized() else None
+        stats: dict[str, float] = stats_tracker.export_all(reduce_group=group)
+        return stats
 
     def save(self, meta: Any) -> None:
         started = time.perf_counter()
@@ -157,7 +160,7 @@ class Critic(Engine, PPOCritic):  # type: ignore[misc]
     def outputs(self, batch: dict[str, Any]) -> tuple[torch.Tensor, ...]:
         return (self.model(batch["input_ids"].long()),)
 
-    def forward(self, input_: dict[str, Any], aggregate_fn: Any) -> torch.Tensor:  # noqa: ARG002
+    def forward(self, input_: dict[str, Any], aggregate_fn: Any) -> torch.Tensor:
         with torch.no_grad():
             return self.model(input_["input_ids"].long())[..., 0]
 
@@ -168,7 +171,7 @@ class Rollouts(RemoteInfEngine):  # type: ignore[misc]
     def __init__(self, config: InferenceEngineConfig) -> None:
         super().__init__(config, backend=None)
         logging.getLogger("Rollouts").info("made in process %s", os.getpid())
-        self.randomness = random.Random(1)  # noqa: S311
+        self.randomness = random.Random(1)
 
     def initialize(self, *_: Any, **__: Any) -> None:
         self.logger = logging.getLogger("Rollouts")
@@ -178,7 +181,7 @@ class Rollouts(RemoteInfEngine):  # type: ignore[misc]
         )
         self._initialized = True
 
-    def launch_server(self, server_args: dict[str, Any]) -> LocalInfServerInfo:  # noqa: ARG002
+    def launch_server(self, server_args: dict[str, Any]) -> LocalInfServerInfo:
         return LocalInfServerInfo(host="127.0.0.1", port=0, process=None)
 
     async def agenerate(self, req: Any) -> ModelResponse:

@@ -4,8 +4,7 @@ Real: the trainer from its constructor on, the actor's and critic's losses, work
 statistics, recovery. Made up: the model's engine and the server, see `made_up.py`.
 
 In all ranks that torchrun starts if it does, with AREAL_SPMD_MODE. By ITERATIONS, ALGORITHM (grpo or ppo), REWARD
-(right or wrong), TURNS, RECOVER (on or off, in FILES) and WORKERS: processes that make the rollouts, if they are not
-made here.
+(right or wrong), TURNS, RECOVER (on or off, in FILES) and WORKERS: how many other processes make the rollouts.
 """
 
 import os
@@ -13,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import made_up
-import recording
+import made_up  # type: ignore[import-not-found]
+import recording  # type: ignore[import-not-found]
 import torch.distributed as dist
 from areal.api.cli_args import (
     EvaluatorConfig,
@@ -51,13 +50,13 @@ class Trainer(PPOTrainer):  # type: ignore[misc]
     def _init_scheduler(self) -> Any:
         return super()._init_scheduler() if WORKERS else None
 
-    def _create_train_engine(self, actor_config: PPOActorConfig, alloc: Any) -> made_up.Actor:  # noqa: ARG002
+    def _create_train_engine(self, actor_config: PPOActorConfig, alloc: Any) -> made_up.Actor:
         return made_up.Actor(actor_config)
 
-    def _create_critic(self, critic_config: PPOCriticConfig, alloc: Any) -> made_up.Critic:  # noqa: ARG002
+    def _create_critic(self, critic_config: PPOCriticConfig, alloc: Any) -> made_up.Critic:
         return made_up.Critic(critic_config)
 
-    def _init_rollout(self, rollout_config: Any, is_eval: bool = False, lora_path: Any = None) -> Any:  # noqa: ARG002
+    def _init_rollout(self, rollout_config: Any, is_eval: bool = False, lora_path: Any = None) -> Any:
         if is_eval and WORKERS:
             return None  # that would be as many processes more
         if not WORKERS:
@@ -73,7 +72,12 @@ def configuration() -> PPOConfig:
     """Two rollouts for each of two prompts; weights are saved every second step, scores told every second."""
     words = made_up.tokenizer(FOLDER / "counting-0.1B")
     kl_ctl = 0.1 if os.environ.get("ALGORITHM") == "ppo" else 0.0
-    model = {"path": words, "backend": "fsdp:d4", "ppo_n_minibatches": 2, **{k: NAMES[k] for k in NAMES if k[0] != "f"}}
+    model = {
+        "path": words,
+        "backend": "fsdp:d4",
+        "ppo_n_minibatches": 2,
+        **{k: NAMES[k] for k in NAMES if k[0] != "f"},
+    }
     config = PPOConfig(
         experiment_name="counting",
         trial_name="one",
@@ -152,7 +156,7 @@ def main() -> None:
             eval_workflow=workflow,
             eval_workflow_kwargs={**known, "gconfig": config.eval_gconfig},
         )
-        print(f"seconds={time.perf_counter() - started:.4f}", flush=True)  # noqa: T201
+        print(f"seconds={time.perf_counter() - started:.4f}", flush=True)
 
 
 if __name__ == "__main__":

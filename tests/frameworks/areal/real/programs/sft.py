@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import made_up
+import made_up  # type: ignore[import-not-found]
 import torch
 import torch.distributed as dist
 from areal.api.cli_args import (
@@ -19,7 +19,7 @@ from areal.api.cli_args import (
 )
 from areal.trainer.sft.lm_engine import LMEngine
 from areal.trainer.sft_trainer import SFTTrainer
-from ppo import NAMES, Logged
+from ppo import NAMES, Logged  # type: ignore[import-not-found]
 
 import rlotel
 
@@ -35,9 +35,10 @@ class Supervised(made_up.Engine, LMEngine):  # type: ignore[misc]
         LMEngine.__init__(self, self)
 
     def train_batch(self, input_: dict[str, Any], loss_fn: Any, loss_weight_fn: Any) -> dict[str, float]:
-        return super().train_batch(packed(input_), loss_fn, loss_weight_fn)
+        done: dict[str, float] = super().train_batch(packed(input_), loss_fn, loss_weight_fn)
+        return done
 
-    def eval_batch(self, input_: dict[str, Any], loss_fn: Any, loss_weight_fn: Any) -> None:  # noqa: ARG002
+    def eval_batch(self, input_: dict[str, Any], loss_fn: Any, loss_weight_fn: Any) -> None:
         rows = packed(input_)
         loss_fn(*self.log_probabilities(rows), rows)
 
@@ -52,7 +53,7 @@ def packed(rows: dict[str, Any]) -> dict[str, Any]:
 class Trainer(SFTTrainer):  # type: ignore[misc]
     """The engine is made up, and made here."""
 
-    def _create_actor(self, actor_config: TrainEngineConfig) -> Supervised:  # noqa: ARG002
+    def _create_actor(self, actor_config: TrainEngineConfig) -> Supervised:
         return Supervised()
 
     def _load_bcast_from(self, data_generator: Any) -> Batch:

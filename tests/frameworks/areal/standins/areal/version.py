@@ -1,0 +1,5 @@
+"""AReaL's version."""
+
+from types import SimpleNamespace
+
+version_info = SimpleNamespace(version="1.0.4")
