@@ -41,7 +41,7 @@ class Known:
 
 
 KNOWN: Mapping[str, Known] = {
-    "areal": Known("rlotel.integrations.areal", "areal"),
+    "areal": Known("rlotel.integrations.areal", "areal", needs=("ray",)),
     "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl", needs=("ray",)),
     "threads": Known("rlotel.integrations.threads", None),
     "ray": Known("rlotel.integrations.ray", "ray"),
