@@ -18,7 +18,6 @@ _TYPES = {
     "float": 2,
     "int64": 3,
     "int32": 5,
-    "string": 9,
     "bytes": 12,
 }
 """Numbers of `FieldDescriptorProto.Type`; what is not here is a message of the same table."""
@@ -26,7 +25,7 @@ _TYPES = {
 _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Event": (("wall_time", 1, "double"), ("step", 2, "int64"), ("summary", 5, "Summary")),
     "Summary": (("value", 1, "*SummaryValue"),),
-    "SummaryValue": (("tag", 1, "string"), ("simple_value", 2, "float"), ("tensor", 8, "Tensor")),
+    "SummaryValue": (("tag", 1, "bytes"), ("simple_value", 2, "float"), ("tensor", 8, "Tensor")),
     "Tensor": (
         ("dtype", 1, "int32"),
         ("shape", 2, "Shape"),
@@ -39,10 +38,18 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Record": (("history", 2, "History"), ("run", 17, "RunRecord")),
     "History": (("item", 1, "*Item"), ("step", 2, "HistoryStep")),
     "HistoryStep": (("num", 1, "int64"),),
-    "Item": (("key", 1, "string"), ("nested_key", 2, "*string"), ("value_json", 16, "string")),
-    "RunRecord": (("run_id", 1, "string"),),
+    "Item": (("key", 1, "bytes"), ("nested_key", 2, "*bytes"), ("value_json", 16, "bytes")),
+    "RunRecord": (("run_id", 1, "bytes"),),
 }
-"""Fields by message: name, number and type, with a star where there may be several."""
+"""Fields by message: name, number and type, with a star where there may be several.
+
+Texts are bytes here: of a damaged file they may be no texts.
+"""
+
+
+def text(found: bytes) -> str:
+    """What a field holds that is a text."""
+    return found.decode("utf-8", "replace")
 
 
 @cache

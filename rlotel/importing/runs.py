@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def find(path: Path) -> list[Run]:
         raise Unreadable(f"{path}: there is no such file or folder")
     files = sorted(found for found in path.rglob("*") if found.is_file() and not found.is_symlink())
     events = [found for found in files if tensorboard.MARK in found.name]
-    runs = [_of_file(found) for found in files if found.suffix == wandb.SUFFIX]
+    runs = _resumed([_of_file(found) for found in files if found.suffix == wandb.SUFFIX])
     runs += _of_events(events, path)
     # W&B and others write JSON lines of their own beside their files.
     runs = runs or [_of_file(found) for found in files if found.suffix in jsonl.SUFFIXES]
@@ -41,15 +42,15 @@ def read(run: Run, table: Table, losses: Losses) -> Iterator[Logged]:
     Raises:
         Unreadable: a file is not what its name says.
     """
+    return heapq.merge(*(_read(file, run, table, losses) for file in run.files), key=attrgetter("time"))
+
+
+def _read(file: Path, run: Run, table: Table, losses: Losses) -> Iterator[Logged]:
     if run.kind == "wandb":
-        return wandb.read(run.files[0], losses)
+        return wandb.read(file, losses)
     if run.kind == "jsonl":
-        return jsonl.read(run.files[0], table, losses)
-    parts = (
-        tensorboard.read(file, _within(file, run.folder), losses)
-        for file in sorted(run.files, key=lambda file: file.name)  # their names begin with the time
-    )
-    return heapq.merge(*parts, key=attrgetter("time"))
+        return jsonl.read(file, table, losses)
+    return tensorboard.read(file, _within(file, run.folder), losses)
 
 
 def _of_file(path: Path) -> Run:
@@ -62,6 +63,16 @@ def _of_file(path: Path) -> Run:
     raise Unreadable(
         f"{path}: a name ends in {', '.join(jsonl.SUFFIXES)} or {wandb.SUFFIX}, or has {tensorboard.MARK}"
     )
+
+
+def _resumed(runs: list[Run]) -> list[Run]:
+    """Those of one id are one run, which was resumed."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        first = found.setdefault(run.name, run)
+        if first is not run:
+            found[run.name] = replace(first, files=(*first.files, *run.files))
+    return list(found.values())
 
 
 def _of_events(files: list[Path], within: Path) -> list[Run]:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from google.protobuf.message import DecodeError
 
-from rlotel.importing.messages import message
+from rlotel.importing.messages import message, text
 from rlotel.importing.records import Logged, Losses
 
 MARK = ".tfevents."
@@ -37,7 +37,7 @@ def read(path: Path, prefix: str, losses: Losses) -> Iterator[Logged]:
             except DecodeError:
                 losses.lines += 1
                 continue
-            values = {key_of(value.tag, prefix): _number(value) for value in found.summary.value}
+            values = {key_of(text(value.tag), prefix): _number(value) for value in found.summary.value}
             known = {key: value for key, value in values.items() if value is not None}
             if known:
                 yield Logged(found.wall_time, known, found.step)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from google.protobuf.message import DecodeError
 
-from rlotel.importing.messages import message
+from rlotel.importing.messages import message, text
 from rlotel.importing.records import Logged, Losses, Unreadable
 
 SUFFIX = ".wandb"
@@ -35,7 +35,10 @@ def read(path: Path, losses: Losses) -> Iterator[Logged]:
             losses.untimed += 1
             continue
         step = values.pop(_STEP, record.history.step.num)
-        yield Logged(float(time), values, int(step), whole=True)
+        own = {
+            key: value for key, value in values.items() if not key.startswith("_")
+        }  # not W&B's, such as _runtime
+        yield Logged(float(time), own, int(step), whole=True)
 
 
 def run_id(path: Path) -> str | None:
@@ -46,7 +49,7 @@ def run_id(path: Path) -> str | None:
     """
     for record in _messages(path, Losses()):
         if record.HasField("run"):
-            return record.run.run_id or None
+            return text(record.run.run_id) or None
         if record.HasField("history"):
             return None
     return None
@@ -87,11 +90,11 @@ def _records(file: BinaryIO, losses: Losses) -> Iterator[bytes]:
 
 
 def _key(item: Any) -> str:
-    return item.key or ".".join(item.nested_key)
+    return text(item.key) or ".".join(map(text, item.nested_key))
 
 
-def _value(text: str) -> Any:
+def _value(written: bytes) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(written)
     except ValueError:
         return None
