@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rlotel.integrations.skyrl.iterations import Iterations
 from rlotel.integrations.skyrl.rollouts import Rollouts
-from rlotel.integrations.skyrl.tables import PACKAGES
+from rlotel.integrations.skyrl.tables import ASYNCHRONOUS, PACKAGES
 from rlotel.integrations.skyrl.updates import Updates
 from rlotel.patching import Patches
 from rlotel.recorder import Recorder
@@ -42,7 +42,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
             failed=iterations.loops.shut,
             optional=True,
         )
-        for train in (trainer, f"{package}.fully_async_trainer:FullyAsyncRayPPOTrainer"):
+        for train in (trainer, f"{package}.fully_async_trainer:{ASYNCHRONOUS}"):
             patches.watch(f"{train}.train", after=iterations.over, failed=iterations.over)
         # Also of a trainer with a loop of its own.
         patches.watch(

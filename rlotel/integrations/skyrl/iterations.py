@@ -18,6 +18,7 @@ from rlotel.integrations.models import Models
 from rlotel.integrations.ray import ends
 from rlotel.integrations.skyrl.setup import Setup
 from rlotel.integrations.skyrl.tables import (
+    ASYNCHRONOUS,
     GAUGES,
     LENGTH,
     ROLLOUTS_OF_EVALUATION,
@@ -58,21 +59,23 @@ class Iterations:
 
     def launched(self, call: Call) -> None:
         """The launcher connects to Ray; the trainer will be a task of its."""
-        self._configure(call.arguments["cfg"])
+        self._configure(Setup(call.arguments["cfg"]))
         self._recorder.loop_is_elsewhere()
 
     def made(self, call: Call) -> None:
         """A trainer is being made, here."""
-        self._configure(call.arguments["cfg"])
+        kinds = {kind.__name__ for kind in type(call.instance).__mro__}
+        # The setting that says so is no older than 0.3.
+        self._configure(Setup(call.arguments["cfg"], asynchronous=ASYNCHRONOUS in kinds))
         self.loops.setup = self.setup.phases()
         self.models.look_up(self.setup)
         self.trainer, self._new = call.instance, True
         self._recorder.loop_is_here()
 
-    def _configure(self, config: object) -> None:
-        self.setup = Setup(config)
-        self._recorder.identify(system="skyrl", system_version=_version(), **self.setup.identity())
-        self._recorder.equip(self.setup.hardware())
+    def _configure(self, setup: Setup) -> None:
+        self.setup = setup
+        self._recorder.identify(system="skyrl", system_version=_version(), **setup.identity())
+        self._recorder.equip(setup.hardware())
 
     # Timers.
 

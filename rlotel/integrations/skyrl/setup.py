@@ -15,10 +15,16 @@ _ENGINES = "generator.inference_engine"
 
 
 class Setup:
-    """A configuration that is read as it is asked: dataclasses or an OmegaConf object, of any version."""
+    """A configuration that is read as it is asked: dataclasses or an OmegaConf object, of any version.
 
-    def __init__(self, config: object) -> None:
+    Args:
+        config: SkyRL's.
+        asynchronous: whether rollouts are made beside training, by tasks of their own.
+    """
+
+    def __init__(self, config: object, *, asynchronous: bool = False) -> None:
         self._config = config
+        self.asynchronous = asynchronous
 
     def get(self, *paths: str) -> Any:
         """The setting at the first of these dotted paths that has one, None where none has."""
@@ -57,11 +63,6 @@ class Setup:
     def epochs(self) -> int:
         """How often an update goes through its rows."""
         return int(self.get("trainer.update_epochs_per_batch") or 1)
-
-    @property
-    def asynchronous(self) -> bool:
-        """Whether rollouts are made beside training, by tasks of their own."""
-        return bool(self.get("trainer.fully_async.enabled"))
 
     @property
     def rows_are_turns(self) -> bool:

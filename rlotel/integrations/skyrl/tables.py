@@ -13,6 +13,9 @@ from rlotel.words import CHECKPOINT, REWARD, SAMPLE, SYNC, TRAIN
 PACKAGES = ("skyrl.train", "skyrl_train")
 """Where the trainers are: from 0.1 on, and before, when the package was called skyrl_train."""
 
+ASYNCHRONOUS = "FullyAsyncRayPPOTrainer"
+"""The trainer beside which rollouts are made, by tasks of their own."""
+
 STEP = "step"
 """The timer around one iteration, or with dynamic sampling around each attempt at one."""
 

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     rlotel.instrument(frameworks=["skyrl"])
     kind = sys.argv[1]
     asynchronous = made_up.ASYNCHRONOUS if kind == "async" else ()
-    trainer = made_up.make(made_up.configuration("trainer.eval_interval=-1", *asynchronous))
+    trainer = made_up.make(made_up.configuration("trainer.eval_interval=-1", *asynchronous), kind)
     if kind == "update":
         made_up.Dispatch.left = iter(range(5))
     else:

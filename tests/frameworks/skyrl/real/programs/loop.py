@@ -12,7 +12,7 @@ if __name__ == "__main__":
     rlotel.instrument(frameworks=["skyrl"])
     kind, *overrides = sys.argv[1:]
     asynchronous = made_up.ASYNCHRONOUS if kind == "async" else ()
-    trainer = made_up.make(made_up.configuration(*asynchronous, *overrides))
+    trainer = made_up.make(made_up.configuration(*asynchronous, *overrides), kind)
     began = time.perf_counter()
     asyncio.run(trainer.train())
     print(f"steps={trainer.dispatch.steps} version={trainer.inference_engine_client.weight_version}")

@@ -5,28 +5,38 @@ logs is written to `logged.jsonl`, and what each kind of work took by a clock of
 """
 
 import asyncio
+import functools
 import itertools
 import json
 import os
 import random
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import ray.util.placement_group
+import ray.util.scheduling_strategies
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+# Releases before 0.3 look for it where Ray no longer has it.
+vars(sys.modules["ray.util.placement_group"]).setdefault(
+    "PlacementGroupSchedulingStrategy", ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy
+)
+
 import skyrl.train.trainer
 import skyrl_gym
-from skyrl.backends.skyrl_train.distributed.dispatch import WorkerOutput
 from skyrl.train.config import SkyRLTrainConfig
 from skyrl.train.fully_async_trainer import FullyAsyncRayPPOTrainer
 from skyrl.train.generators.skyrl_gym_generator import SkyRLGymGenerator
 from skyrl.train.trainer import RayPPOTrainer
 from skyrl.train.utils.tracking import Tracking
 from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 FOLDER = Path(os.environ.get("RUN_FOLDER", "."))
 MODEL = FOLDER / "tiny-qwen2"
@@ -41,6 +51,7 @@ ARCHITECTURE = {
     "vocab_size": 18,
     "tie_word_embeddings": True,
 }
+ITERATIONS = int(os.environ.get("ITERATIONS", "3"))
 CHARACTERS = "0123456789+-=? "
 
 _writing = threading.Lock()
@@ -71,6 +82,8 @@ def tokenizer() -> Any:
         tokenizer_object=plain, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
     )
     made.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    # What it does unless it is told otherwise depends on the release of Transformers; 0.1 does not tell it.
+    made.apply_chat_template = functools.partial(made.apply_chat_template, return_dict=False)
     return made
 
 
@@ -161,6 +174,16 @@ class Engine:
         self.weight_version += 1
 
 
+class Output(dict[str, Any]):
+    """What workers answer: `WorkerOutput` from 0.3 on, a dict before."""
+
+    loss_fn_outputs: ClassVar[list[Any]] = []
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        return self
+
+
 class Dispatch:
     """In place of what calls the workers."""
 
@@ -186,19 +209,23 @@ class Dispatch:
             await asyncio.sleep(0.03)
         self._engine.increment_weight_version()
 
-    def stage_data(self, model: str, data: Any, boundaries: list[tuple[int, int]]) -> list[Any]:
+    def stage_data(self, model: Any, data: Any = None, boundaries: Any = None) -> Any:
+        if boundaries is None:  # 0.1: the batch alone
+            return model
         return [data[begin:end] for begin, end in boundaries]
 
-    def forward_from_staged(self, model: str, data: Any) -> WorkerOutput:
+    def forward_from_staged(self, model: str, data: Any) -> Output:
         return self.forward(model, data)
 
-    def forward(self, model: str, data: Any) -> WorkerOutput:
+    def forward(self, model: str, data: Any) -> Output:
         with timed(f"forward {model}"):
             time.sleep(0.01)
         key, width = "values" if model == "critic" else "logprobs", data.metadata["response_length"]
-        return WorkerOutput(loss_fn_outputs=[{key: [-1.1] * width} for _ in range(len(data))], metrics={})
+        output = Output(output=torch.full((len(data), width), -1.1))
+        output.loss_fn_outputs = [{key: [-1.1] * width} for _ in range(len(data))]
+        return output
 
-    def forward_backward_from_staged(self, model: str, data: Any) -> WorkerOutput:
+    def forward_backward_from_staged(self, model: str, data: Any, *_: int) -> Output:
         if next(self.left, None) is None:
             raise BrokenUpdate("no more updates")
         with timed(f"train {model}"):
@@ -216,7 +243,7 @@ class Dispatch:
                 "loss_metrics/clip_ratio": 0.0625,
                 **({"policy_kl": 0.001 * loss} if self._learns_kl else {}),
             }
-        return WorkerOutput(metrics=metrics)
+        return Output(metrics)
 
     def optim_step(self, model: str) -> float:
         self.steps[model] += 1
@@ -239,6 +266,14 @@ class Dispatch:
             time.sleep(0.02)
 
 
+class Policy:
+    """In place of the group of actors by which weights are sent, asynchronously and before 0.3."""
+
+    async def async_run_method(self, *_: Any, **__: Any) -> None:
+        with timed("sync"):
+            await asyncio.sleep(0.03)
+
+
 class Logger:
     """Takes what SkyRL logs, in place of a console."""
 
@@ -257,8 +292,8 @@ def configuration(*overrides: str) -> SkyRLTrainConfig:
         "trainer.critic_mini_batch_size": 2,
         "trainer.update_epochs_per_batch": 2,
         "trainer.eval_batch_size": 4,
-        "trainer.epochs": 4,
-        "trainer.max_training_steps": os.environ.get("ITERATIONS", "3"),
+        "trainer.epochs": 4 if knows("trainer.max_training_steps") else 1,
+        "trainer.max_training_steps": ITERATIONS,
         "trainer.resume_mode": "none",
         "trainer.ckpt_interval": 2,
         "trainer.eval_interval": 2,
@@ -279,47 +314,63 @@ def configuration(*overrides: str) -> SkyRLTrainConfig:
         "generator.max_turns": 2,
         "generator.inference_engine.enable_ray_prometheus_stats": False,
         "data.dataloader.num_workers": 0,
+        "generator.inference_engine.enable_http_endpoint": True,  # before 0.3: no workers to load data
     }
+    known = {path: str(value) for path, value in settings.items() if knows(path)}
     given = dict(override.split("=", 1) for override in overrides)
-    return SkyRLTrainConfig.from_cli_overrides({**{key: str(value) for key, value in settings.items()}, **given})
+    return SkyRLTrainConfig.from_cli_overrides([f"{path}={value}" for path, value in {**known, **given}.items()])
+
+
+def knows(path: str) -> bool:
+    """Whether this release has such a setting."""
+    found: Any = SkyRLTrainConfig()
+    for name in path.split("."):
+        if not hasattr(found, name):
+            return False
+        found = getattr(found, name)
+    return True
 
 
 def tracking(cfg: SkyRLTrainConfig) -> Tracking:
-    tracker = Tracking("project", "run", backend="console", config=cfg)
-    tracker.logger = Logger()
+    tracker = Tracking("project", "run", "console", config=cfg)
+    take(tracker, Logger())
     return tracker
+
+
+def take(tracker: Tracking, logger: object) -> None:
+    """Let a logger of ours have what is logged; before 0.3 there could be several."""
+    tracker.logger = {"console": logger} if isinstance(tracker.logger, dict) else logger
 
 
 def equip(trainer: RayPPOTrainer, engine: Engine) -> RayPPOTrainer:
     """Give a trainer what `build_models` would."""
     algorithm = trainer.cfg.trainer.algorithm
     trainer.dispatch = Dispatch(engine, learns_kl=algorithm.use_kl_loss)
+    trainer.policy_model = Policy()
     trainer.ref_model = object() if algorithm.use_kl_loss or algorithm.use_kl_in_reward else None
     skyrl.train.trainer.run_on_each_node = lambda *_: None
     return trainer
 
 
-def make(
-    cfg: SkyRLTrainConfig, prompts: int = 32, generator: Callable[..., Any] = SkyRLGymGenerator
-) -> RayPPOTrainer:
-    """A trainer of the kind that the configuration asks for."""
+def make(cfg: SkyRLTrainConfig, kind: str = "sync") -> RayPPOTrainer:
+    """A trainer, `sync` or `async`."""
     words = tokenizer()
     engine = Engine(words)
-    kind = FullyAsyncRayPPOTrainer if cfg.trainer.fully_async.enabled else RayPPOTrainer
-    trainer = kind(
+    prompts = 32 if knows("trainer.max_training_steps") else ITERATIONS * cfg.trainer.train_batch_size
+    trainer = (FullyAsyncRayPPOTrainer if kind == "async" else RayPPOTrainer)(
         cfg=cfg,
         tracker=tracking(cfg),
         tokenizer=words,
         train_dataset=Prompts(prompts),
         eval_dataset=Prompts(8),
         inference_engine_client=engine,
-        generator=generator(cfg.generator, cfg.environment.skyrl_gym, engine, words, "tiny"),
+        generator=SkyRLGymGenerator(cfg.generator, cfg.environment.skyrl_gym, engine, words),
     )
     return equip(trainer, engine)
 
 
 ASYNCHRONOUS = (
-    "trainer.fully_async.enabled=true",
+    *(("trainer.fully_async.enabled=true",) if knows("trainer.fully_async.enabled") else ()),
     "trainer.fully_async.num_parallel_generation_workers=4",
     "trainer.fully_async.max_staleness_steps=2",
     "trainer.train_batch_size=2",
