@@ -16,26 +16,42 @@ class Evaluations:
 
     def __init__(self, loops: Loops) -> None:
         self._loops = loops
-        self.running = 0
-        """Evaluations that are open: one for each of several data sets, inside of one of all."""
+        self._prefixes: list[str] = []
+        """What the keys of the open ones begin with: that of one data set is inside of that of several."""
+        self._several = False
+        """Whether the latest began inside of another."""
+
+    @property
+    def running(self) -> bool:
+        """Whether one is open."""
+        return bool(self._prefixes)
 
     def begin(self, call: Call) -> None:
         """Before `evaluate`."""
-        self.running += 1
+        self._several = self.running
+        self._prefixes.append(call.arguments["metric_key_prefix"])
         self._loops.open(tables.EVALUATE, call)
 
     def end(self, call: Call) -> None:
-        """After it, or where it failed: the outermost has the scores of all."""
-        self.running -= 1
+        """After it, or where it failed."""
+        prefix = self._prefixes.pop()
         self._loops.shut(call)
-        if not self.running and call.error is None:
-            prefix = f"{call.arguments['metric_key_prefix']}_"
-            scores: Mapping[str, Any] = call.result or {}
-            found = {key: value for key, value in scores.items() if not key.endswith(_ENDINGS)}
-            self._loops.evaluated(found, prefix)
+        if call.error is None and (self.running or not self._several):
+            outer = self._prefixes[0] if self._prefixes else prefix
+            self._loops.evaluated(_scores(call.result, prefix, prefix.removeprefix(outer).lstrip("_")))
 
 
-_ENDINGS = tuple(f"_{name}" for name in tables.NO_SCORES)
+def _scores(logged: Mapping[str, Any], prefix: str, data: str) -> dict[str, Any]:
+    """The scores by their names, each with that of its data set before it where there are several.
+
+    TRL's own keys always begin with `eval_`, whatever the data set.
+    """
+    found = {}
+    for key, value in logged.items():
+        start = next((start for start in (f"{prefix}_", "eval_") if key.startswith(start)), None)
+        if start is not None and (name := key.removeprefix(start)) not in tables.NO_SCORES:
+            found[f"{data}_{name}" if data else name] = value
+    return found
 
 
 class Checkpoints:
