@@ -40,6 +40,7 @@ def _watch_algorithms(patches: Patches, algorithms: Algorithms) -> None:
     loops = algorithms.loops
     for name in ("__init__", "environment"):
         patches.watch(f"{CONFIG}.{name}", after=algorithms.configured)
+    patches.watch(f"{ALGORITHM}.__init__", before=algorithms.made)
     patches.watch(f"{ALGORITHM}.setup", before=algorithms.set_up)
     patches.watch(f"{ALGORITHM}.step", before=algorithms.begin, after=algorithms.end, failed=algorithms.failed)
     begun = loops.phase(tables.EVALUATION)["before"]

@@ -42,14 +42,15 @@ class Algorithms:
         if isinstance(kind, type):
             self._recorder.identity.offer(**setup.identity(kind.__name__, config))
 
+    def made(self, call: Call) -> None:
+        """Before an algorithm is made. Tune's trials share what their launcher knows; each is a run of its own."""
+        if (trial := setup.trial(call.arguments.get("config"))) is not None:
+            self._recorder.identity.insist(run_id=f"{self._recorder.identity.run_id}.{trial}")
+
     def set_up(self, call: Call) -> None:
         """Before `setup`, in which the actors are created."""
-        algorithm, config = call.instance, call.arguments["config"]
-        trial = getattr(algorithm, "trial_id", setup.NO_TRIAL)
-        if trial not in (None, setup.NO_TRIAL):
-            # Tune's trials share all that the launcher knows, and each is a run of its own.
-            self._recorder.identity.insist(run_id=f"{self._recorder.identity.run_id}.{trial}")
-        self._recorder.identify(**setup.identity(type(algorithm).__name__, config))
+        config = call.arguments["config"]
+        self._recorder.identify(**setup.identity(type(call.instance).__name__, config))
         self._recorder.equip(setup.hardware(config))
         self.loops.setup = setup.setup(config)
         role = setup.gpu_role(config, learns=True)
@@ -112,8 +113,8 @@ class Algorithms:
         call.notes["began"] = self._recorder.now()
 
     def restored_runners(self, call: Call) -> None:
-        """After it: mostly there were none."""
-        if call.result:
+        """After it: mostly all were alive, else it waited for those that are not, and told those that are again."""
+        if call.result or self._recorder.now() - call.notes["began"] > tables.NOTHING_DONE:
             phase = self._recorder.open_phase(tables.RECOVER, at=call.notes["began"])
             self._recorder.close_phase(phase)
 

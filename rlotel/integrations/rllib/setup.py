@@ -12,9 +12,15 @@ from rlotel.integrations.loops import Setup
 from rlotel.semconv.attributes import Role
 from rlotel.words import SAMPLE, TRAIN
 
-NO_TRIAL = "default"
-"""What an algorithm says its trial is where Tune does not run it."""
 DESTINATION = "env_runner"
+TRIAL = "__trial_info__"
+"""What Tune puts into the configuration of a trial. RLlib takes it out: its algorithms do not know."""
+
+
+def trial(config: object) -> str | None:
+    """The id of the trial that an algorithm is made for, if Tune makes it."""
+    found = dig(config, f"{TRIAL}.trial_id") if isinstance(config, dict) else None
+    return found and str(found)
 
 
 def identity(algorithm: str, config: object) -> dict[str, object]:

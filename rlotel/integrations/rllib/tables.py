@@ -22,7 +22,9 @@ EVALUATION = Timed(PhaseName.EVALUATE.value)
 SAVE = Timed(CHECKPOINT, operation=CheckpointOperation.SAVE)
 RESTORE = Timed(CHECKPOINT, operation=CheckpointOperation.RESTORE)
 RECOVER = "recover"
-"""Env runners that had failed are there again, and are given the present weights."""
+"""Env runners that have failed are waited for, and those that are there again are given the present weights."""
+NOTHING_DONE = 0.01
+"""Seconds within which it is seen that none has failed."""
 
 EPISODES: Gauges = {
     "episode_return_mean": Gauge(m.ENVIRONMENT_REWARD_MEAN),

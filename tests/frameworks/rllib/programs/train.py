@@ -20,41 +20,40 @@ import rlotel
 FOLDER = Path(os.environ["RUN_FOLDER"])
 
 
-class Slow(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A CartPole whose steps take at least some milliseconds, and which breaks at its `breaks_at`-th step."""
+class Breaking(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A CartPole that breaks at its `breaks_at`-th step, in the first env runner, until that is started anew."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(gymnasium.make("CartPole-v1"))
-        self._seconds = config.get("step_seconds", 0.0)
-        self._left = config.get("breaks_at")
+        breaks = config.worker_index == 1 and not config.recreated_worker
+        self._left = config["breaks_at"] if breaks else -1
 
     def step(self, action: Any) -> Any:
-        until = time.perf_counter() + self._seconds
-        if self._left is not None:
-            self._left -= 1
-            if not self._left:
-                raise ValueError("the pole broke")
-        while time.perf_counter() < until:
-            pass
+        self._left -= 1
+        if not self._left:
+            raise ValueError("the pole broke")
         return super().step(action)
 
 
 def configuration(algorithm: str, settings: dict[str, Any]) -> Any:
     from ray.tune.registry import get_trainable_cls
 
-    env = {name: settings[name] for name in ("step_seconds", "breaks_at") if name in settings}
+    env = {name: settings[name] for name in ("breaks_at",) if name in settings}
     config = (
         get_trainable_cls(algorithm)
         .get_default_config()
-        .environment(Slow if env else "CartPole-v1", env_config=env)
+        .environment(Breaking if env else "CartPole-v1", env_config=env)
         .env_runners(
             num_env_runners=settings.get("runners", 2),
             num_cpus_per_env_runner=0.1,
-            num_envs_per_env_runner=settings.get("envs", 1),
         )
         .learners(num_learners=settings.get("learners", 0), num_cpus_per_learner=0.1)
         .debugging(seed=1, log_level="ERROR")
-        .fault_tolerance(restart_failed_env_runners=False)
+        .fault_tolerance(
+            restart_failed_env_runners=settings.get("restart", False),
+            delay_between_env_runner_restarts_s=0,
+            env_runner_health_probe_timeout_s=settings.get("probe", 10),
+        )
     )
     if algorithm == "PPO":
         config.training(train_batch_size_per_learner=200, minibatch_size=64, num_epochs=2)
@@ -106,8 +105,6 @@ def main(name: str, **settings: Any) -> None:
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
     steps = count_steps()
     algorithm = configuration(name, settings).build_algo()
-    if "restore" in settings:
-        algorithm.restore_from_path(settings["restore"])
     started = time.perf_counter()
     for _ in range(int(os.environ.get("ITERATIONS", "3"))):
         result = algorithm.train()
@@ -115,8 +112,6 @@ def main(name: str, **settings: Any) -> None:
         with (FOLDER / "logged.jsonl").open("a") as file:
             print(json.dumps({**plain(result), "optimizer_steps": steps[0]}), file=file)
     seconds = time.perf_counter() - started
-    if "save" in settings:
-        algorithm.save_to_path(settings["save"])
     algorithm.stop()
     ray.shutdown()
     print(f"seconds={seconds}")

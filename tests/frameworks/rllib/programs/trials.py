@@ -1,0 +1,38 @@
+"""Runs two trials of PPO with Tune, each in an actor of its own, as a user does.
+
+Usage: python trials.py
+"""
+
+import os
+
+import ray
+from ray import tune
+from ray.rllib.algorithms.ppo import PPOConfig
+
+import rlotel
+
+rlotel.instrument()
+ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+config = (
+    PPOConfig()
+    .environment("CartPole-v1")
+    .env_runners(num_env_runners=0)
+    .training(
+        train_batch_size_per_learner=100,
+        minibatch_size=50,
+        num_epochs=1,
+        lr=tune.grid_search([0.001, 0.002]),
+    )
+)
+results = tune.Tuner(
+    "PPO",
+    param_space=config,
+    run_config=tune.RunConfig(
+        stop={"training_iteration": 2},
+        storage_path=os.path.join(os.environ["RUN_FOLDER"], "results"),
+        checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=True),
+        verbose=0,
+    ),
+).fit()
+print("trials", sorted(result.metrics["trial_id"] for result in results))
+ray.shutdown()
