@@ -43,12 +43,15 @@ class Known:
 KNOWN: Mapping[str, Known] = {
     "areal": Known("rlotel.integrations.areal", "areal", needs=("ray",)),
     "nemo_rl": Known("rlotel.integrations.nemo_rl", "nemo_rl", needs=("ray",)),
+    "openrlhf": Known("rlotel.integrations.openrlhf", "openrlhf", needs=("ray",)),
     "threads": Known("rlotel.integrations.threads", None),
     "ray": Known("rlotel.integrations.ray", "ray"),
     "skyrl": Known("rlotel.integrations.skyrl", "skyrl", needs=("ray",), formerly="skyrl_train"),
     "trl": Known("rlotel.integrations.trl", "trl"),
+    "rllib": Known("rlotel.integrations.rllib", "ray", needs=("ray",)),
     "verl": Known("rlotel.integrations.verl", "verl", needs=("ray",)),
     "rsl_rl": Known("rlotel.integrations.rsl_rl", "rsl_rl"),
+    "stable_baselines3": Known("rlotel.integrations.stable_baselines3", "stable_baselines3"),
 }
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from importlib import metadata
 from typing import Any
 
-from rlotel.derived import Hardware
+from rlotel.integrations import devices
 from rlotel.recorder import Recorder
-from rlotel.semconv.attributes import Role
 
 POLICIES = ("policy", "actor", "student")
 """What algorithms call the model that learns: before 4.0, from 4.0 on, and that of a distillation."""
@@ -25,10 +23,7 @@ def identify(recorder: Recorder, runner: Any) -> None:
         model=None if policy is None else type(policy).__name__,
         environment=getattr(getattr(env, "spec", None), "id", None) or type(env).__name__,
     )
-    kind, _, index = str(runner.device).partition(":")
-    if kind == "cuda":  # one for each rank, which makes the rollouts and learns from them
-        recorder.equip(Hardware(gpus=int(getattr(runner, "gpu_world_size", 1))))
-        recorder.process.use_gpus(Role.SHARED.value, _visible(int(index or 0)))
+    devices.use(recorder, runner.device, ranks=int(getattr(runner, "gpu_world_size", 1)))
 
 
 def log_dir(runner: Any) -> str | None:
@@ -42,9 +37,3 @@ def _version() -> str | None:
         return metadata.version("rsl-rl-lib")
     except metadata.PackageNotFoundError:  # a checkout that is on the path
         return None
-
-
-def _visible(index: int) -> str:
-    """A device of this process, as `CUDA_VISIBLE_DEVICES` would name it."""
-    visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return visible[index] if index < len(visible) else str(index)

@@ -1,0 +1,167 @@
+"""The model that is learning: its rounds, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any
+
+from rlotel.integrations import devices
+from rlotel.integrations.stable_baselines3 import setup
+from rlotel.integrations.stable_baselines3.rounds import Counts, Rounds
+from rlotel.integrations.stable_baselines3.setup import Environments
+from rlotel.integrations.stable_baselines3.tables import EPISODES, ROLLOUT, TRAINED, UPDATE
+from rlotel.integrations.tables import Timed
+from rlotel.patching import Call, Patches
+from rlotel.recorder import Recorder
+from rlotel.words import SAMPLE
+
+_NOBODY: Any = object()
+"""Whoever is asked for while no model learns."""
+
+
+class Learning:
+    """Follows the model that is learning; there is one at a time."""
+
+    def __init__(self, patches: Patches, recorder: Recorder, environments: Environments) -> None:
+        self.rounds = Rounds(recorder, self._counts)
+        self.rounds.loops.closing.append(self._tell)
+        self._patches = patches
+        self._recorder = recorder
+        self._environments = environments
+        self._undo: list[Callable[[], None]] = []
+        self._of_its_own: set[type] = set()
+        """Classes of algorithms with a `learn` that may not call that of its base."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._model = self._env = self._optimizer = _NOBODY
+        self._steps = self._ended = self._episodes = self._updates = 0
+        self._step_seconds = 0.0
+        self._recorded: dict[str, Any] = {}
+
+    # The model.
+
+    def met(self, call: Call) -> None:
+        """A model was made, or is about to be loaded."""
+        setup.identify(self._recorder, call.instance, self._environments)
+        kind = type(call.instance)
+        inside = kind.learn.__module__.startswith("stable_baselines3.")
+        if not inside and kind not in self._of_its_own:
+            self._of_its_own.add(kind)
+            self._patches.watch_method(kind, "learn", before=self.begin, after=self.end, failed=self.end)
+
+    def begin(self, call: Call) -> None:
+        """`learn` begins. That of a subclass calls that of its base, and is the same."""
+        if self._model is not _NOBODY:
+            return
+        model = self._model = call.notes["learns"] = call.instance
+        self._env = model.env
+        self._watch(type(model), "collect_rollouts", self._collects, self._collected, self._failed)
+        self._watch(type(model), "train", self._trains, self._trained, self._failed)
+        self._watch(type(model.env), "step", self._steps_it, self._stepped)
+        if setup.on_policy(model):  # others are told how many steps to take
+            self._optimizer = getattr(model.policy, "optimizer", _NOBODY)
+            self._watch(type(self._optimizer), "step", after=self._optimized)
+        setup.identify(self._recorder, model, self._environments)
+        devices.use(self._recorder, model.device)
+        setup.batches(model, self.rounds.loops.setup)
+        self.rounds.start(tiny=not setup.on_policy(model))
+        self._recorder.loop_is_here()
+
+    def end(self, call: Call) -> None:
+        """It has ended, or failed."""
+        if "learns" not in call.notes:
+            return
+        self.rounds.close(call.error)
+        while self._undo:
+            self._undo.pop()()
+        self._forget()
+
+    def _watch(
+        self,
+        kind: type,
+        name: str,
+        before: Callable[[Call], None] | None = None,
+        after: Callable[[Call], None] | None = None,
+        failed: Callable[[Call], None] | None = None,
+    ) -> None:
+        if hasattr(kind, name):
+            self._undo.append(self._patches.watch_method(kind, name, before=before, after=after, failed=failed))
+
+    # Its rounds. Every object of these classes calls these; only the model's own are meant.
+
+    def _collects(self, call: Call) -> None:
+        if call.instance is self._model:
+            call.notes["its"] = True
+            self.rounds.next()
+            self.rounds.begin(ROLLOUT)
+
+    def _collected(self, call: Call) -> None:
+        if "its" in call.notes:
+            self.rounds.end()
+
+    def _trains(self, call: Call) -> None:
+        if call.instance is self._model:
+            call.notes["its"] = True
+            self.rounds.begin(UPDATE)
+
+    def _trained(self, call: Call) -> None:
+        if "its" not in call.notes:
+            return
+        if (steps := call.kwargs.get("gradient_steps")) is not None:
+            self._updates += steps  # each may be one of several optimizers
+        self.rounds.end()
+        self._recorded = dict(call.instance.logger.name_to_value)  # to be dumped with the next rollout
+
+    def _failed(self, call: Call) -> None:
+        if "its" in call.notes:
+            self.rounds.end(call.error)
+
+    def _steps_it(self, call: Call) -> None:
+        if call.instance is self._env and not self.rounds.paused:  # or it is being evaluated in
+            call.notes["began"] = self._recorder.now()
+
+    def _stepped(self, call: Call) -> None:
+        if (began := call.notes.get("began")) is None:
+            return
+        self._steps += 1
+        self._step_seconds += self._recorder.now() - began
+        _, _, dones, infos = call.result
+        if ended := sum(dones.tolist()):
+            self._ended += ended
+            self._episodes += sum("episode" in info for info in infos)
+
+    def _optimized(self, call: Call) -> None:
+        if call.instance is self._optimizer:
+            self._updates += 1
+
+    # Numbers.
+
+    def _counts(self, timed: Timed) -> Counts:
+        if timed.phase != SAMPLE:
+            updates, self._updates = self._updates, 0
+            return {"steps": updates or None}
+        environments = self._env.num_envs
+        # With a monitor, what it calls an episode: Atari games say that they are done with each life.
+        episodes = self._episodes if self._model.ep_info_buffer else self._ended
+        counts: Counts = {
+            "samples": self._steps * environments,
+            "steps": self._steps * environments,
+            "episodes": episodes,
+            # Environments step side by side: each has taken the whole time.
+            "step_seconds": self._step_seconds * environments,
+        }
+        self._steps = self._ended = self._episodes = 0
+        self._step_seconds = 0.0
+        return counts
+
+    def _tell(self) -> None:
+        """An iteration is about to close."""
+        self.rounds.loops.tell(self._recorded, TRAINED)
+        self._recorded = {}
+        monitored = [info for info in self._model.ep_info_buffer or () if info]
+        if monitored:
+            means = {"returns": fmean(info["r"] for info in monitored)}
+            means["lengths"] = fmean(info["l"] for info in monitored)
+            self.rounds.loops.tell(means, EPISODES)
