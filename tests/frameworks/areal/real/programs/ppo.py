@@ -139,7 +139,7 @@ def main() -> None:
     rows = [{"messages": [{"role": "user", "content": f"w{n} w{n + 1} w{n + 2}"}]} for n in range(8)]
     config = configuration()
     reward = os.environ.get("REWARD", "right")
-    if made_up.Engine.data_parallel_world_size > 1:
+    if "RANK" in os.environ:
         dist.init_process_group("gloo")
     with Trainer(config, train_dataset=rows, valid_dataset=rows[:2]) as trainer:
         trainer.stats_logger.__class__ = Logged
