@@ -61,11 +61,11 @@ class Workers:
         patches.watch(target, before=before, after=after or self._close, failed=self._close)
 
     def _made(self, call: Call) -> None:
-        if WORKERS.get(type(call.instance).__name__) in UPDATE:
+        if _role(call) in UPDATE:
             self._recorder.process.use_gpus(Role.TRAINER.value)
 
     def _batch(self, call: Call) -> None:
-        role = WORKERS.get(type(call.instance).__name__)
+        role = _role(call)
         if role is not None and call.arguments["method_name"] == "forward":
             self._open(FORWARD[role], call)
 
@@ -92,3 +92,8 @@ class Workers:
                 attr.CHECKPOINT_BLOCKING.name: True,
             }
             self._recorder.instruments.record(m.CHECKPOINT_DURATION, seconds, attributes)
+
+
+def _role(call: Call) -> Role | None:
+    """Which model this worker has. Ray calls methods of its class with the object among their arguments."""
+    return WORKERS.get(type(call.arguments["self"]).__name__)
