@@ -18,6 +18,7 @@ from rich.status import Status
 from rlotel.cli.import_report import day, print_outcome, say_what_is_old
 from rlotel.cli.options import named_as_given, options_of, settled
 from rlotel.config import Config
+from rlotel.endpoint import resolve_all as resolve_endpoints
 from rlotel.errors import SettingError
 from rlotel.importing import job, runs, tables
 from rlotel.importing.presets import PRESETS, preset
@@ -101,6 +102,7 @@ def import_runs(
         raise click.UsageError("say what the keys mean: by --table FILE or by --preset NAME, one of them")
     try:
         config, environ = settled(options, os.environ)
+        resolve_endpoints(config, environ)
     except SettingError as error:
         raise named_as_given(error, options) from error
     meanings = preset(known) if known else tables.read(table or Path())

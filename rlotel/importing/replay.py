@@ -44,16 +44,17 @@ BATCH = 512
 
 
 class _Clock:
-    """Stands at the time of the log, in seconds since 1970."""
+    """Stands at the time of the log, in seconds from its beginning: those since 1970 are too large to be exact."""
 
-    def __init__(self, now: float) -> None:
-        self.now = now
+    def __init__(self, began: float) -> None:
+        self._began_ns = round(began * 1e9)
+        self.now = 0.0
 
     def monotonic(self) -> float:
         return self.now
 
     def wall_ns(self) -> int:
-        return round(self.now * 1e9)
+        return self._began_ns + round(self.now * 1e9)
 
 
 class _Ids(Ids):
@@ -107,9 +108,9 @@ class Replay:
         self.faults: list[tuple[str, Exception]] = []
         self._send = send
         self._since = since
+        self._began = began
         # The counters' zero lies before the first that is counted, as far off as points must be.
-        self._started = began - 2 * SPACING
-        self._pointed = began - SPACING
+        self._pointed = -SPACING
         self._clock = _Clock(began)
         self._reader = InMemoryMetricReader()
         self._spans = InMemorySpanExporter()
@@ -146,13 +147,15 @@ class Replay:
     def take(self, logged: Logged) -> None:
         """What was logged next."""
         # The step before ends at the time it had, so the clock is put forward only afterwards.
-        self.rows.log(logged.values, logged.step, at=logged.time, whole=logged.whole)
-        self._clock.now = max(self._clock.now, logged.time)
+        at = logged.time - self._began
+        self.rows.log(logged.values, logged.step, at=at, whole=logged.whole)
+        self._clock.now = max(self._clock.now, at)
 
     def end(self) -> None:
         """That was all."""
         self.rows.finish()
-        self._point(max(self._clock.now, self._pointed + SPACING))
+        if self._clock.now > self._pointed:
+            self._point(max(self._clock.now, self._pointed + SPACING))
         self._flush_spans(1)
 
     def _finished(self, ended: float) -> None:
@@ -163,15 +166,18 @@ class Replay:
     def _point(self, at: float) -> None:
         """Send all metrics as they are, as of a moment. Google Cloud takes one point per series in 5 s."""
         self._pointed = at
+        if self._began + at < self._since:
+            self._instruments.drain()
+            return
         data = self._reader.get_metrics_data()
-        if data is None or at < self._since:
+        if data is None:
             return
         request = encode_metrics(data)
-        self._date(request, round(at * 1e9))
-        self._send(request, at)
+        self._date(request, self._clock.wall_ns() + round((at - self._clock.now) * 1e9))
+        self._send(request, self._began + at)
 
     def _date(self, request: ExportMetricsServiceRequest, at: int) -> None:
-        started = round(self._started * 1e9)
+        started = round((self._began - 2 * SPACING) * 1e9)
         scopes = (scope for resource in request.resource_metrics for scope in resource.scope_metrics)
         for metric in (metric for scope in scopes for metric in scope.metrics):
             kind = str(metric.WhichOneof("data"))

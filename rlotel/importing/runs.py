@@ -78,7 +78,7 @@ def _resumed(runs: list[Run]) -> list[Run]:
 def _of_events(files: list[Path], within: Path) -> list[Run]:
     """A folder with event files is a run; those below it are parts of it, as `add_scalars` makes them."""
     folders: dict[Path, list[Path]] = {}
-    for file in sorted(files, key=lambda file: len(file.parts)):
+    for file in sorted(files, key=lambda file: (len(file.parts), file)):
         above = next((folder for folder in folders if folder in file.parents), file.parent)
         folders.setdefault(above, []).append(file)
     return [Run(_name(folder, within), "tensorboard", tuple(found), folder) for folder, found in folders.items()]
