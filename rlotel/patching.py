@@ -12,13 +12,13 @@ import importlib
 import inspect
 import operator
 import pkgutil
-import sys
 from collections.abc import Callable, MutableMapping
 from types import ModuleType
 from typing import Any
 
 import wrapt
 
+from rlotel import modules
 from rlotel.errors import Faults
 from rlotel.watching import Call, Observer, Watch, bracket
 
@@ -121,11 +121,7 @@ class Patches:
                 if not (optional and _lacks(found, path)):
                     self._wrap(found, path, target, watch, under)
 
-        if module in sys.modules:
-            wrap(sys.modules[module])
-        else:
-            _when_imported(module, wrap)
-            self._undo.append(functools.partial(_forget, module, wrap))
+        self._undo.append(modules.after(module, wrap))
 
     def watch_method(
         self,
@@ -157,6 +153,15 @@ class Patches:
                     undo()
 
         return let_go
+
+    def before_import(self, module: str, do: Callable[[], None]) -> None:
+        """Do something before `module` is executed for the first time, or now if it was already; contained."""
+
+        def done() -> None:
+            with self._faults.contain(f"before {module} is imported"):
+                do()
+
+        self._undo.append(modules.before(module, done))
 
     def replace(self, owner: Any, name: str, value: object) -> None:
         """Set an attribute until `undo`, unless someone else has set it again by then."""
@@ -212,29 +217,6 @@ class Patches:
             wrapper = import_target(under)(wrapper)
         setattr(owner, name, wrapper)
         self._undo.append(functools.partial(_restore, owner, name, wrapper, original, inherited))
-
-
-Wrap = Callable[[ModuleType], None]
-
-_awaited: dict[str, list[Wrap]] = {}
-"""What is to be done as a module is imported. One hook a module for all sessions: wrapt's can't be taken back."""
-
-
-def _when_imported(module: str, wrap: Wrap) -> None:
-    if module not in _awaited:
-        _awaited[module] = []
-        wrapt.register_post_import_hook(functools.partial(_imported, module), module)
-    _awaited[module].append(wrap)
-
-
-def _imported(module: str, found: ModuleType) -> None:
-    for wrap in _awaited.pop(module, ()):
-        wrap(found)
-
-
-def _forget(module: str, wrap: Wrap) -> None:
-    if wrap in _awaited.get(module, ()):
-        _awaited[module].remove(wrap)
 
 
 def _lacks(module: ModuleType, path: str) -> bool:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Literal
@@ -83,7 +84,24 @@ def chosen(frameworks: tuple[str, ...] | Literal["auto"], *, strict: bool = True
 
 
 def connect(names: Iterable[str], patches: Patches, recorder: Recorder, faults: Faults) -> None:
-    """Let each named integration watch its framework. One that fails does not keep the others from it."""
+    """Let each named integration watch its framework, as that is about to be imported.
+
+    One that fails does not keep the others from it, and one of what is never imported is not even loaded.
+    """
+    done: set[str] = set()
     for name in names:
-        with faults.contain(f"integration {name}"):
-            importlib.import_module(KNOWN[name].module).connect(patches, recorder)
+        known, connected = KNOWN[name], partial(_connect, name, done, patches, recorder, faults)
+        if known.package is None:
+            connected()
+        else:
+            patches.before_import(known.package, connected)
+        if known.formerly is not None:
+            patches.before_import(known.formerly, connected)
+
+
+def _connect(name: str, done: set[str], patches: Patches, recorder: Recorder, faults: Faults) -> None:
+    if name in done:
+        return
+    done.add(name)
+    with faults.contain(f"integration {name}"):
+        importlib.import_module(KNOWN[name].module).connect(patches, recorder)
