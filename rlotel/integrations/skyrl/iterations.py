@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -27,7 +28,7 @@ from rlotel.integrations.skyrl.tables import (
     TIMERS,
     TOLD,
 )
-from rlotel.integrations.tables import scalars
+from rlotel.integrations.tables import Timed, scalars
 from rlotel.patching import Call
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
@@ -90,9 +91,14 @@ class Iterations:
                 meet(self.trainer)
         if name == STEP:
             self._begin()
-        elif (timed := TIMERS.get(name)) is None or self.loops.open(timed, call) is None:
+        elif (timed := self._timed(name)) is None or self.loops.open(timed, call) is None:
             return
         self._open[id(call.instance)] = call
+
+    def _timed(self, name: str) -> Timed | None:
+        timed = TIMERS.get(name)
+        pending = timed is not None and timed.operation is not None and self.setup.saves_in_background
+        return replace(timed, durable=False) if timed is not None and pending else timed
 
     def stopped(self, call: Call) -> None:
         """After `Timer.__exit__`, with what went wrong in between, if anything did."""

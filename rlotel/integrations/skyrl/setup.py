@@ -69,6 +69,11 @@ class Setup:
         """Whether each turn of an episode is a row of its own."""
         return bool(self.get("generator.step_wise_trajectories"))
 
+    @property
+    def saves_in_background(self) -> bool:
+        """Whether Megatron goes on saving after the trainer goes on training (after 0.3)."""
+        return bool(self.get("trainer.policy.megatron_config.async_dist_ckpt_save"))
+
     def hardware(self) -> Hardware:
         """The GPUs; engines have some of their own unless they share those of the trainer."""
         policy = self._gpus("policy")

@@ -257,6 +257,9 @@ class Dispatch:
             Path(folder).mkdir(parents=True, exist_ok=True)
             time.sleep(0.02)
 
+    def finalize_pending_saves(self, model: str) -> None:
+        """None is pending."""
+
     def save_hf_model(self, model: str, folder: str, tokenizer: Any) -> None:
         with timed("export"):
             time.sleep(0.01)
