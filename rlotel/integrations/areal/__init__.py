@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rlotel.integrations.areal.iterations import Iterations
 from rlotel.integrations.areal.rollouts import Rollouts
-from rlotel.integrations.areal.tables import EXECUTORS, RESTORED, TRAINERS
+from rlotel.integrations.areal.tables import CONTROLLERS, EXECUTORS, RESTORED, TRAINERS
 from rlotel.patching import Patches
 from rlotel.recorder import Recorder
 
@@ -36,11 +36,8 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     handler = "areal.utils.recover:RecoverHandler"
     patches.watch(f"{handler}.load", after=iterations.recovered)
     patches.watch(f"{handler}._load_checkpoint", **iterations.loops.phase(RESTORED))
-    patches.watch(
-        "areal.infra.controller.rollout_controller:RolloutController._collective_rpc",
-        after=iterations.collected,
-        optional=True,
-    )
+    for module in CONTROLLERS:
+        patches.watch(f"{module}:RolloutController._collective_rpc", after=iterations.collected)
     _watch_workers(patches, Rollouts(patches, recorder))
 
 

@@ -73,6 +73,8 @@ TRAINERS = (
 
 EXECUTORS = ("areal.infra.workflow_executor", "areal.core.workflow_executor")
 """Modules of what runs workflows; the second to 0.5."""
+CONTROLLERS = ("areal.infra.controller.rollout_controller", "areal.controller.rollout_controller")
+"""Modules of what asks rollout workers; the second to 0.5."""
 CONTEXTS = ("areal.infra.workflow_context", "areal.core.workflow_context")
 """Modules that tell a workflow whether it is for an evaluation."""
 
