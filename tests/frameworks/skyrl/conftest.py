@@ -3,7 +3,7 @@
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -165,26 +165,22 @@ def forget() -> None:
         del sys.modules[name]
 
 
-@pytest.fixture
-def standins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """The stand-ins can be imported, under both names that the package has had."""
-    (tmp_path / "skyrl_train").symlink_to(STANDINS / "skyrl" / "train")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.syspath_prepend(str(STANDINS))
-    forget()
-    yield
-    forget()
+@contextmanager
+def watched(folder: Path, package: str = "skyrl.train") -> Iterator[Sky]:
+    """SkyRL, by one of the names that the package has had, and a session that watches it."""
+    (folder / "skyrl_train").symlink_to(STANDINS / "skyrl" / "train")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        patch.syspath_prepend(str(STANDINS))
+        forget()
+        try:
+            with captured(frameworks=("skyrl", "threads")) as telemetry:
+                yield Sky(telemetry, package)
+        finally:
+            forget()
 
 
 @pytest.fixture
-def sky(standins: None) -> Iterator[Sky]:
-    """SkyRL, watched."""
-    with ExitStack() as stack:
-        yield Sky(stack.enter_context(captured(frameworks=("skyrl", "threads"))), "skyrl.train")
-
-
-@pytest.fixture
-def old_sky(standins: None) -> Iterator[Sky]:
-    """The same by its former name."""
-    with captured(frameworks=("skyrl", "threads")) as telemetry:
-        yield Sky(telemetry, "skyrl_train")
+def sky(tmp_path: Path) -> Iterator[Sky]:
+    with watched(tmp_path) as sky:
+        yield sky

@@ -80,7 +80,7 @@ class _Task:
     def _work(self) -> None:
         try:
             self.go_on()
-        except BaseException as error:  # told to the test
+        except BaseException as error:  # noqa: BLE001 - told to the test
             self.error = error
         self._ready.set()
 
@@ -103,7 +103,6 @@ class Replay:
 
     def __init__(self, sky: Sky, trace: Trace) -> None:
         self._sky = sky
-        self._step = 0
         self._timers: dict[int, Any] = {}
         self._here = threading.local()
         self.timed: dict[str, float] = {}
@@ -117,8 +116,8 @@ class Replay:
         for event in trace.events:
             sky.pass_(max(0.0, event.at - now))
             now = max(now, event.at)
-            self.trainer.global_step = next(steps) if event.kind == "start" and event.name == "step" else self._step
-            self._step = self.trainer.global_step
+            if (event.kind, event.name) == ("start", "step"):
+                self.trainer.global_step = next(steps)
             if event.where not in tasks:
                 tasks[event.where] = _Task(self)
             tasks[event.where].play(event)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
@@ -12,7 +13,7 @@ from rlotel import conformance, otlp_json
 from rlotel.integrations.skyrl.tables import GAUGES, LENGTH, STEP, TIMERS
 from rlotel.integrations.tables import several
 
-from .conftest import Sky
+from .conftest import Sky, watched
 from .replay import Event, Replay, Trace
 
 TRACES = sorted((Path(__file__).parent / "traces").glob("*.json"))
@@ -20,14 +21,20 @@ Measured = tuple[str, str | None, str | None]
 """A phase, its role, and the kind of a sample phase."""
 
 
-@pytest.fixture(params=TRACES, ids=[path.stem for path in TRACES])
-def trace(request: pytest.FixtureRequest) -> Trace:
-    return Trace(request.param)
+class Played(NamedTuple):
+    """A trace that has been replayed."""
+
+    sky: Sky
+    trace: Trace
+    timed: dict[str, float]
+    """Seconds that the stand-in timers measured, by name."""
 
 
-@pytest.fixture
-def replay(sky: Sky, trace: Trace) -> Replay:
-    return Replay(sky, trace)
+@pytest.fixture(scope="module", params=TRACES, ids=[path.stem for path in TRACES])
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    trace = Trace(request.param)
+    with watched(tmp_path_factory.mktemp("standins")) as sky:
+        yield Played(sky, trace, Replay(sky, trace).timed)
 
 
 def measured(sky: Sky) -> dict[Measured, float]:
@@ -35,15 +42,17 @@ def measured(sky: Sky) -> dict[Measured, float]:
     found = {}
     for name in ("loop", "sample", "train", "sync", "phase", "checkpoint"):
         for point in sky.telemetry.points(f"rl.{name}.duration"):
-            phase, role = point.attributes.get("rl.phase.name", name), point.attributes.get("rl.role")
-            kind = point.attributes.get("rl.sample.kind")
+            phase, role, kind = (
+                point.attributes.get(f"rl.{what}") for what in ("phase.name", "role", "sample.kind")
+            )
             assert point.sum is not None
-            found[str(phase), role and str(role), kind and str(kind)] = point.sum
+            key = str(phase or name), None if role is None else str(role), None if kind is None else str(kind)
+            found[key] = point.sum
     return found
 
 
-def intervals(trace: Trace, name: str, *, training: bool = True) -> Iterator[tuple[float, float, Event]]:
-    """From when to when each call of a function was, with what it returned; by default not those of evaluations."""
+def intervals(trace: Trace, name: str) -> Iterator[tuple[float, float, Event]]:
+    """From when to when each call of a function was, with what it returned; those of evaluations left out."""
     began: dict[str, list[float]] = defaultdict(list)
     evaluating = False
     for event in trace.events:
@@ -55,7 +64,7 @@ def intervals(trace: Trace, name: str, *, training: bool = True) -> Iterator[tup
             began[event.where].append(event.at)
         elif event.kind in ("return", "raise"):
             since = began[event.where].pop()
-            if not (training and evaluating and event.where == "main"):
+            if not (evaluating and event.where == "main"):
                 yield since, event.at, event
 
 
@@ -76,7 +85,7 @@ def passes(trace: Trace, model: str) -> float:
 
 
 def loops(trace: Trace) -> list[tuple[float, float]]:
-    """From when to when each iteration was: from the first start of its timer to its last stop before it is logged."""
+    """From when to when each iteration was: from its timer's first start to the last stop before it is logged."""
     found, began, ended = [], None, 0.0
     for event in trace.events:
         if event.name == STEP and event.kind == "start" and began is None:
@@ -109,14 +118,17 @@ def expected(trace: Trace, timed: dict[str, float]) -> dict[Measured, float]:
     return {key: seconds for key, seconds in found.items() if seconds}
 
 
-def test_durations_equal_those_that_skyrl_measures(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_durations_equal_those_that_skyrl_measures(played: Played) -> None:
+    sky, trace, timed = played
     found = measured(sky)
     found.pop(("tool", None, None))
-    assert found == pytest.approx(expected(trace, replay.timed), abs=1e-6)
-    assert found["loop", None, None] == pytest.approx(sum(data["timing/step"] for data in trace.logged if "timing/step" in data), abs=0.02)
+    assert found == pytest.approx(expected(trace, timed), abs=1e-6)
+    logged = sum(data.get("timing/step", 0.0) for data in trace.logged)
+    assert found["loop", None, None] == pytest.approx(logged, abs=0.02)
 
 
-def test_environments_are_timed_where_they_work(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_environments_are_timed_where_they_work(played: Played) -> None:
+    sky, trace, _ = played
     steps = list(intervals(trace, "step"))
     if trace.kind == "sync":
         for metric, done, match in (
@@ -132,10 +144,13 @@ def test_environments_are_timed_where_they_work(sky: Sky, trace: Trace, replay: 
     assert min(counted) <= point.sum / point.count <= max(counted)
 
 
-def test_counts_equal_what_generators_returned(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_counts_equal_what_generators_returned(played: Played) -> None:
+    sky, trace, _ = played
     made = [event.data for _, _, event in intervals(trace, "generate") if event.kind == "return"]
     trained = trace.of("call", "fwd_logprobs_values_reward")
-    tokens = sum(sum(event.data["lengths"][: len(event.data["lengths"]) - event.data["pad_size"]]) for event in trained)
+    tokens = sum(
+        sum(event.data["lengths"][: len(event.data["lengths"]) - event.data["pad_size"]]) for event in trained
+    )
     updates = [event.data["model"] for event in trace.of("call", "optim_step")]
     rows = sum(len(one["responses"]) for one in made)
     episodes = sum(sum(one.get("is_last_step", [True] * len(one["responses"]))) for one in made)
@@ -158,17 +173,26 @@ def test_counts_equal_what_generators_returned(sky: Sky, trace: Trace, replay: R
     }
 
 
-def test_values_equal_those_that_were_logged_last(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_values_equal_those_that_were_logged_last(played: Played) -> None:
+    sky, trace, _ = played
     last = trace.trained[-1]
     turns = trace.settings.get("generator.step_wise_trajectories")
-    told = {key: several(gauges) for key, gauges in GAUGES.items() if key in last and not (turns and key == LENGTH)}
-    assert told.keys() >= {"reward/avg_raw_reward", "policy/policy_loss", "policy/grad_norm", "policy/policy_entropy"}
+    told = {
+        key: several(gauges) for key, gauges in GAUGES.items() if key in last and not (turns and key == LENGTH)
+    }
+    assert told.keys() >= {
+        "reward/avg_raw_reward",
+        "policy/policy_loss",
+        "policy/grad_norm",
+        "policy/policy_entropy",
+    }
     for key, gauges in told.items():
         for gauge in gauges:
             assert sky.telemetry.value(gauge.metric, **gauge.attributes) == last[key], key
 
 
-def test_scores_are_those_of_the_last_evaluation_logged_or_not(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_scores_are_those_of_the_last_evaluation_logged_or_not(played: Played) -> None:
+    sky, trace, _ = played
     evaluations = trace.of("return", "eval")
     scores = evaluations[-1].data["scores"] if evaluations else {}
     found = {
@@ -182,7 +206,8 @@ def test_scores_are_those_of_the_last_evaluation_logged_or_not(sky: Sky, trace: 
     }
 
 
-def test_every_iteration_is_one_trace(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_every_iteration_is_one_trace(played: Played) -> None:
+    sky, trace, _ = played
     roots = [root.span for found in sky.telemetry.capture().traces().values() for root in found]
     assert [root.attributes["rl.loop.iteration"] for root in roots if root.name == "rl.loop"] == [
         data["trainer/global_step"] for data in trace.trained
@@ -190,7 +215,8 @@ def test_every_iteration_is_one_trace(sky: Sky, trace: Trace, replay: Replay) ->
     assert {root.name for root in roots} <= {"rl.loop", "rl.sync", "rl.phase", "rl.checkpoint"}
 
 
-def test_what_is_reported_keeps_to_the_model(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_what_is_reported_keeps_to_the_model(played: Played) -> None:
+    sky = played.sky
     telemetry = sky.telemetry
     metrics = telemetry._reader.get_metrics_data()
     assert metrics is not None
@@ -199,7 +225,8 @@ def test_what_is_reported_keeps_to_the_model(sky: Sky, trace: Trace, replay: Rep
     assert conformance.check(lines) == []
 
 
-def test_identity_is_read_from_the_configuration(sky: Sky, trace: Trace, replay: Replay) -> None:
+def test_identity_is_read_from_the_configuration(played: Played) -> None:
+    sky, trace, _ = played
     (point,) = sky.telemetry.points("rl.loop.duration")
     estimator = trace.settings["trainer.algorithm.advantage_estimator"]
     assert point.attributes == {

@@ -6,7 +6,7 @@ An environment that fails beside an asynchronous trainer ends the process; the o
 import asyncio
 import sys
 
-import made_up
+import made_up  # type: ignore[import-not-found]
 
 import rlotel
 

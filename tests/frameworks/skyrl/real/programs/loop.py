@@ -1,10 +1,13 @@
-"""A trainer of SkyRL in this process. Usage: python loop.py sync|async [PATH=VALUE...]; ITERATIONS says how many."""
+"""A trainer of SkyRL in this process. Usage: python loop.py sync|async [PATH=VALUE...].
+
+`ITERATIONS` in the environment says how many.
+"""
 
 import asyncio
 import sys
 import time
 
-import made_up
+import made_up  # type: ignore[import-not-found]
 
 import rlotel
 

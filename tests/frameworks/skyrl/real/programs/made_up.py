@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import random
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,25 +17,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-import ray.util.placement_group
-import ray.util.scheduling_strategies
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
-
-# Releases before 0.3 look for it where Ray no longer has it.
-vars(sys.modules["ray.util.placement_group"]).setdefault(
-    "PlacementGroupSchedulingStrategy", ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy
-)
-
+import older  # type: ignore[import-not-found]  # noqa: F401 - before SkyRL
 import skyrl.train.trainer
 import skyrl_gym
+import torch
 from skyrl.train.config import SkyRLTrainConfig
 from skyrl.train.fully_async_trainer import FullyAsyncRayPPOTrainer
 from skyrl.train.generators.skyrl_gym_generator import SkyRLGymGenerator
 from skyrl.train.trainer import RayPPOTrainer
 from skyrl.train.utils.tracking import Tracking
 from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 FOLDER = Path(os.environ.get("RUN_FOLDER", "."))
 MODEL = FOLDER / "tiny-qwen2"
@@ -177,7 +169,9 @@ class Engine:
 class Output(dict[str, Any]):
     """What workers answer: `WorkerOutput` from 0.3 on, a dict before."""
 
-    loss_fn_outputs: ClassVar[list[Any]] = []
+    def __init__(self, values: dict[str, Any], outputs: list[Any] | None = None) -> None:
+        super().__init__(values)
+        self.loss_fn_outputs = outputs or []
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -221,9 +215,8 @@ class Dispatch:
         with timed(f"forward {model}"):
             time.sleep(0.01)
         key, width = "values" if model == "critic" else "logprobs", data.metadata["response_length"]
-        output = Output(output=torch.full((len(data), width), -1.1))
-        output.loss_fn_outputs = [{key: [-1.1] * width} for _ in range(len(data))]
-        return output
+        rows = [{key: [-1.1] * width} for _ in range(len(data))]
+        return Output({"output": torch.full((len(data), width), -1.1)}, rows)
 
     def forward_backward_from_staged(self, model: str, data: Any, *_: int) -> Output:
         if next(self.left, None) is None:

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import made_up
+import made_up  # type: ignore[import-not-found]
 import skyrl_gym
 from skyrl.train.fully_async_trainer import FullyAsyncRayPPOTrainer
 from skyrl.train.generators.skyrl_gym_generator import SkyRLGymGenerator
@@ -215,10 +215,7 @@ def main(file: str, kind: str, *overrides: str) -> None:
     record(made_up.Dispatch, "optim_step")
     trainer = made_up.make(cfg, kind)
     made_up.take(trainer.tracker, Logger())
-    try:
-        asyncio.run(train(trainer))
-    except (made_up.BrokenEnvironment, made_up.BrokenUpdate):
-        pass
+    asyncio.run(train(trainer))
     head = {"version": metadata.version("skyrl"), "settings": settings(cfg)}
     lines = ",\n".join(events)
     Path(file).write_text(f'{json.dumps(head)[:-1]},\n"events": [\n{lines}\n]}}\n')

@@ -1,4 +1,4 @@
-"""What each Python of a run does first: SkyRL's types need Python 3.12's `TypedDict`, or the one that is as new."""
+"""What each Python of a run does first: SkyRL's types need the `TypedDict` of Python 3.12."""
 
 import sys
 import typing

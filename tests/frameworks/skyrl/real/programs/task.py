@@ -6,7 +6,7 @@ Usage: rlotel run -- python task.py [PATH=VALUE...]
 import sys
 from typing import Any
 
-import made_up
+import made_up  # type: ignore[import-not-found]
 import ray
 from skyrl.train.entrypoints.main_base import BasePPOExp
 from skyrl.train.utils.utils import initialize_ray
@@ -23,7 +23,7 @@ class Experiment(BasePPOExp):  # type: ignore[misc]
         self.cfg = cfg
 
 
-@ray.remote(num_cpus=1)
+@ray.remote(num_cpus=1)  # type: ignore[untyped-decorator]
 def skyrl_entrypoint(cfg: Any) -> None:
     Experiment(cfg).run()
 
