@@ -6,11 +6,14 @@ in processes that the controller starts; they inherit its environment and so fin
 
 from __future__ import annotations
 
+from functools import partial
+
 from rlotel.integrations.areal.iterations import Iterations
 from rlotel.integrations.areal.rollouts import Rollouts
-from rlotel.integrations.areal.tables import CONTROLLERS, EXECUTORS, RESTORED, TRAINERS
-from rlotel.patching import Patches
+from rlotel.integrations.areal.tables import CONTROLLERS, EXECUTORS, GPU_ROLES, RESTORED, TRAINERS
+from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
+from rlotel.semconv.attributes import Role
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
@@ -39,6 +42,12 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     for module in CONTROLLERS:
         patches.watch(f"{module}:RolloutController._collective_rpc", after=iterations.collected)
     _watch_workers(patches, Rollouts(patches, recorder))
+    for target, role in GPU_ROLES.items():
+        patches.watch(target, before=partial(_use_gpus, recorder, role), optional=True)
+
+
+def _use_gpus(recorder: Recorder, role: Role, _call: Call) -> None:
+    recorder.process.use_gpus(role.value)
 
 
 def _watch_workers(patches: Patches, rollouts: Rollouts) -> None:

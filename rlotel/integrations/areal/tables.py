@@ -78,6 +78,14 @@ CONTROLLERS = ("areal.infra.controller.rollout_controller", "areal.controller.ro
 CONTEXTS = ("areal.infra.workflow_context", "areal.core.workflow_context")
 """Modules that tell a workflow whether it is for an evaluation."""
 
+GPU_ROLES: Mapping[str, Role] = {
+    "areal.engine.fsdp_engine:FSDPEngine.initialize": Role.TRAINER,
+    "areal.engine.megatron_engine:MegatronEngine.initialize": Role.TRAINER,
+    "areal.infra.remote_inf_engine:RemoteInfEngine.launch_server": Role.ROLLOUT,
+    "areal.core.remote_inf_engine:RemoteInfEngine.launch_server": Role.ROLLOUT,  # 0.5
+}
+"""What says that its process uses its GPUs, and for what."""
+
 ACTOR = "ppo_actor/"
 CRITIC = "ppo_critic/"
 _UPDATE = f"{ACTOR}update/"

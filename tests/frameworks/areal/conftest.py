@@ -33,6 +33,8 @@ WATCHED = (
     "areal.infra.sandbox.runner:DaytonaRunner.run",
     "areal.api.reward_api:AsyncRewardWrapper.__init__",
     "areal.api.reward_api:AsyncRewardWrapper.__call__",
+    "areal.infra.remote_inf_engine:RemoteInfEngine.launch_server",
+    "areal.engine.fsdp_engine:FSDPEngine.initialize",
     "areal.api.alloc_mode:ModelAllocation.from_str",
 )
 """What the stand-ins must have the signatures of."""

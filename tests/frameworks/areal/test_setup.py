@@ -153,6 +153,15 @@ def test_what_the_user_calls_it_is_what_workers_are_told(standins: None) -> None
         assert json.loads(os.environ["RLOTEL_DEFAULTS"])["RLOTEL_ALGORITHM"] == "mine"
 
 
+def test_a_process_says_what_it_uses_its_gpus_for(areal: Areal) -> None:
+    told: list[str] = []
+    areal.telemetry.session.process.on_role = lambda role, _devices: told.append(role)
+    areal.module("engine.fsdp_engine").FSDPEngine().initialize(None, None)
+    areal.module("engine.megatron_engine").MegatronEngine().initialize(None, None)
+    areal.module("infra.remote_inf_engine").RemoteInfEngine().launch_server({})
+    assert told == ["trainer", "trainer", "rollout"]
+
+
 def test_another_rank_reports_no_iteration(standins: None) -> None:
     with captured({"RANK": "1", "WORLD_SIZE": "2"}, frameworks=("areal",)) as telemetry:
         started(Areal(telemetry), settings())

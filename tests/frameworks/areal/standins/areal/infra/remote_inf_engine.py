@@ -1,7 +1,14 @@
-"""A workflow that runs another one several times."""
+"""The client of a server that makes rollouts, and a workflow that runs another one several times."""
 
 import asyncio
 from typing import Any
+
+
+class RemoteInfEngine:
+    """The client of a server."""
+
+    def launch_server(self, server_args: Any) -> None:
+        """Start it."""
 
 
 class GroupedRolloutWorkflow:
