@@ -119,9 +119,9 @@ class Sky:
     def module(self, name: str) -> Any:
         return importlib.import_module(f"{self.package}.{name}")
 
-    def trainer(self, kind: str = "sync", **settings: Any) -> Any:
-        """A trainer, `sync` or `async`; settings are given with underscores for their dots."""
-        given = {**SETTINGS, **settings}
+    def trainer(self, kind: str = "sync", settings: Mapping[str, Any] | None = None) -> Any:
+        """A trainer, `sync` or `async`, with settings by their dotted paths."""
+        given = {**SETTINGS, **(settings or {})}
         classes = {
             "sync": self.module("trainer").RayPPOTrainer,
             "async": self.module("fully_async_trainer").FullyAsyncRayPPOTrainer,
@@ -144,6 +144,18 @@ class Sky:
     def make_environment(self) -> Any:
         self.gym.register("made-up", self.environment)
         return self.gym.make("made-up")
+
+    def run(self, coroutine: Any) -> Any:
+        """Run a stand-in coroutine, which awaits nothing."""
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            return stop.value
+        raise AssertionError("a stand-in awaits something")
+
+    def generate(self, trainer: Any, phase: str = "train") -> Any:
+        """Let a trainer's generator make rollouts."""
+        return self.run(trainer.generator.generate(asked(phase)))
 
     def log(self, trainer: Any, **data: Any) -> None:
         """Log an iteration, as all trainers do."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .conftest import Batch, Sky, answered, asked
+from .conftest import Batch, Sky, answered
 
 LONGEST = 30.0
 """Seconds that one event may take."""
@@ -108,7 +108,7 @@ class Replay:
         self.timed: dict[str, float] = {}
         """Seconds that the stand-in timers measured, by name."""
         sky.script.run = lambda name, _arguments: None if name == "log" else self._here.task.go_on()
-        self.trainer = sky.trainer(trace.kind, **trace.settings)
+        self.trainer = sky.trainer(trace.kind, trace.settings)
         self._environment: Any = None
         tasks: dict[str, _Task] = {}
         now = 0.0
@@ -149,9 +149,9 @@ class Replay:
         trainer, name, data = self.trainer, event.name, event.data
         try:
             if name in ("train", "eval"):
-                _drive(getattr(trainer, name)())
+                self._sky.run(getattr(trainer, name)())
             elif name == "generate":
-                _drive(trainer.generator.generate(asked(data["phase"])))
+                self._sky.generate(trainer, data["phase"])
             elif name == "step":
                 self._environment.step("")
             elif name == "fwd_logprobs_values_reward":
@@ -171,14 +171,6 @@ def _steps(trace: Trace) -> Any:
     logs = [(event.at, event.data["data"].get("trainer/global_step")) for event in trace.of("log", "")]
     for event in trace.of("start", "step"):
         yield next((step for at, step in logs if at > event.at and step is not None), 0)
-
-
-def _drive(coroutine: Any) -> None:
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    raise AssertionError("a stand-in awaits something")
 
 
 def _result(event: Event) -> Any:
