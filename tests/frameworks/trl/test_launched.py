@@ -1,0 +1,24 @@
+"""A program that says nothing of rlotel, on two ranks: `rlotel run -- torchrun …` is all that is done."""
+
+import sys
+from pathlib import Path
+
+from tests.frameworks.running import run
+from tests.frameworks.trl.conftest import DISTRIBUTED, PROGRAMS, ROWS
+
+
+def test_the_launcher_of_ranks_leaves_the_loop_to_the_first_of_them(tmp_path: Path) -> None:
+    command = ["-c", "from rlotel.cli import main; main()", "run", "--", sys.executable, *DISTRIBUTED]
+    seen = run([*command, str(PROGRAMS / "launched.py")], tmp_path)
+    assert [root.span.attributes["rl.loop.iteration"] for root in seen.loops] == [1, 2]
+    assert seen.total("rl.sample.samples") == 2 * 2 * 2 * ROWS
+    processes = {
+        name: {point.resource["process.pid"] for point in seen.capture.points(name)}
+        for name in ("rl.loop.duration", "rl.progress.age", "rl.worker.duration", "rl.run.status")
+    }
+    assert processes["rl.progress.age"] == processes["rl.loop.duration"]
+    assert [len(pids) for pids in processes.values()] == [1, 1, 1, 1]
+    assert len(set.union(*processes.values())) == 3
+    (completed,) = [point for point in seen.capture.latest("rl.run.status") if point.value]
+    assert completed.attributes["rl.run.state"] == "completed"
+    assert seen.total("rlotel.errors") == 0
