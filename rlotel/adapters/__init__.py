@@ -111,7 +111,7 @@ def _open(name: str, table: Table, connect: Connect | None) -> Log:
     recorder = opened.recorder
     recorder.identify(system=table.system)
     log = Log(name or "the trainer", table, recorder)
-    recorder.process.when_ending(log.finish)
+    recorder.process.when_ending(log.end)
     opened.patches.when_undone(log.close)
     if connect is not None:
         if before := _following.setdefault(opened, {}).get(name):

@@ -29,7 +29,7 @@ class Log:
         self._recorder = recorder
         self._rows = Rows(table, recorder) if recorder is not None else None
         self._calls = 0
-        self._said = False
+        self._said = self._said_missing = False
         self.drain: Callable[[], None] = lambda: None
         """Takes what its source has not handed over yet."""
 
@@ -72,21 +72,29 @@ class Log:
 
     @contained
     def finish(self) -> None:
-        """The last step that was logged is over; it is recorded, and what never came is said."""
+        """The last step that was logged is over: it is recorded, without waiting for the next."""
         self.drain()
         if self._rows is not None:
             self._rows.finish()
 
     @contained
+    def end(self) -> None:
+        """The trainer is through, as far as one can see; what never came is said."""
+        self.finish()
+        rows = self._rows
+        if rows is None or not rows.mapped or self._said_missing:
+            return
+        self._said_missing = True
+        for key in self.missing:
+            near = difflib.get_close_matches(key, rows.unmapped, n=1)
+            meant = f"; {near[0]!r} was" if near else ""
+            log.warning("rlotel: %s never logged %r, which its table has%s", self._name, key, meant)
+
+    @contained
     def close(self) -> None:
         """Stop: what is logged from now on is not taken."""
-        self.finish()
-        rows, self._rows = self._rows, None
-        if rows is not None and rows.mapped:
-            for key in [key for key in self._table.entries if key not in rows.mapped]:
-                near = difflib.get_close_matches(key, rows.unmapped, n=1)
-                meant = f"; {near[0]!r} was" if near else ""
-                log.warning("rlotel: %s never logged %r, which its table has%s", self._name, key, meant)
+        self.end()
+        self._rows = None
 
     def _hint(self, rows: Rows) -> None:
         some = ", ".join(list(rows.unmapped)[:SHOWN]) + (", …" if len(rows.unmapped) > SHOWN else "")

@@ -29,9 +29,8 @@ def print_outcome(outcome: Outcome, table: Table, outlet: Outlet | None, since: 
         if key in outcome.logged:
             meant = " and ".join(map(_said, entries))
             click.echo(f"  {key}: {meant}, {_times(outcome.logged[key])}")
-    scores = [key for key in outcome.logged if table.of_evaluation(key) is not None]
-    if scores:
-        click.echo(f"  {', '.join(scores[:SHOWN])}: rl.evaluation.score")
+    if outcome.scores:
+        click.echo(f"  {', '.join(outcome.scores[:SHOWN])}: rl.evaluation.score")
     for key in outcome.missing[:SHOWN]:
         near = difflib.get_close_matches(key, outcome.unmapped, n=1)
         click.echo(f"  {key}: was never logged" + (f"; {near[0]} was" if near else ""))

@@ -8,7 +8,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -25,6 +24,7 @@ from rlotel.importing.presets import PRESETS, preset
 from rlotel.importing.records import Run, Unreadable
 from rlotel.importing.sending import NotTaken, Outlet
 from rlotel.logged.tables import Table
+from rlotel.logged.times import moment
 
 SETTINGS = (
     "run_id",
@@ -53,10 +53,9 @@ class _Moment(click.ParamType):  # type: ignore[type-arg]  # not generic in clic
         text = str(value).strip()
         if age := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text):
             return time.time() - float(age[1]) * _UNITS[age[2]]
-        try:
-            return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-        except ValueError:
+        if (found := moment(text)) is None:
             self.fail("use an age such as 24h or 90m, or a time such as 2026-11-30T09:00", param, ctx)
+        return found
 
 
 @click.command(name="import", options_metavar="[OPTIONS]")
@@ -135,8 +134,8 @@ def _import(
             if outlet is not None:
                 outlet.close()
     print_outcome(outcome, table, outlet, since)
-    if not outcome.iterations:
-        raise click.ClickException("nothing was sent: no key of the table is in it")
+    if not outcome.scores and len(outcome.missing) == len(table.entries):
+        raise click.ClickException("no key of the table was ever logged")
     if outlet is not None and outlet.remote:
         say_what_is_old(outcome, since)
 

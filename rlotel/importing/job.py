@@ -33,6 +33,8 @@ class Outcome:
     began: float | None = None
     ended: float | None = None
     iterations: int = 0
+    scores: list[str] = field(default_factory=list)
+    """Keys of evaluations."""
     unmapped: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """Keys of the table that were never logged."""
@@ -78,6 +80,7 @@ def run(
         outcome.iterations, outcome.sent = replay.rows.iterations, replay.sent
     replay.end()
     outcome.iterations, outcome.faults = replay.rows.iterations, replay.faults
+    outcome.scores = [key for key in outcome.logged if table.of_evaluation(key) is not None]
     outcome.unmapped = list(replay.rows.unmapped)
     outcome.missing = [key for key in table.entries if key not in replay.rows.mapped]
     return outcome

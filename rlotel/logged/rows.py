@@ -182,6 +182,8 @@ class Rows:
                         timings.append(Timing(entry, seconds * entry.factor, at))
                 elif isinstance(entry, Count) and (amount := self._amount(key, entry, value)) is not None:
                     counts.append((entry, amount))
+        if began is not None and began > row.at:
+            began = None  # a file may go back in time
         timings.sort(key=lambda timing: timing.logged)
         return Iteration(self._number, began, row.at, timings, counts)
 

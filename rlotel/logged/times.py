@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from rlotel import gates
 
 EARLIEST = 1e8
 """Seconds: a number below, before 1973, is a length of time and no moment."""
+_FRACTION = re.compile(r"\.(\d{1,6})\d*")
 _UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 """What a number is at least, and what makes seconds of it: in seconds, 1e11 is the year 5138."""
 
@@ -21,7 +23,9 @@ def moment(value: Any) -> float | None:
     """
     if isinstance(value, str):
         try:
-            return datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
+            # Python 3.10 takes fractions of three or six digits only, and no Z.
+            text = _FRACTION.sub(lambda found: f".{found[1]:0<6}", value.strip().replace("Z", "+00:00"))
+            return datetime.fromisoformat(text).timestamp()
         except (ValueError, OverflowError, OSError):
             return None
     try:

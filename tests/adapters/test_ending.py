@@ -39,6 +39,20 @@ def test_at_its_end(program: Program, tmp_path: Path) -> None:
     assert seen(read(tmp_path / "end.jsonl")) == ([1, 2], 2.0, 3)
 
 
+def test_what_was_never_logged_is_said_at_its_end(program: Program) -> None:
+    done = program(TRAIN.replace('"t": seconds', '"time": seconds'), RLOTEL_CAPTURE="end.jsonl")
+    assert "rlotel: the trainer never logged 'time', which its table has" in done.stderr
+
+
+def test_importing_rlotel_does_not_load_its_adapters(program: Program) -> None:
+    program("""
+        import sys
+        import rlotel
+        assert "rlotel.adapters" not in sys.modules and "opentelemetry.sdk" not in sys.modules
+        assert rlotel.adapters.follow.__doc__
+    """)
+
+
 def test_by_an_exception(program: Program, tmp_path: Path) -> None:
     program(TRAIN + "\n    raise RuntimeError", check=False, RLOTEL_CAPTURE="failed.jsonl")
     capture = read(tmp_path / "failed.jsonl")

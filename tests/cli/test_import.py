@@ -304,7 +304,7 @@ def test_a_table_may_be_json(rlotel: Rlotel, tmp_path: Path, kept: Callable[[], 
     [
         ((), 2, "say what the keys mean: by --table FILE or by --preset NAME, one of them"),
         (("--preset", "verl", "--table", "table.yaml"), 2, "say what the keys mean"),
-        (("--preset", "rsl_rl"), 1, "nothing was sent: no key of the table is in it"),
+        (("--preset", "rsl_rl"), 1, "no key of the table was ever logged"),
         (("--preset", "trl", "--since", "yesterday"), 2, "use an age such as 24h or 90m, or a time such as"),
         (("--preset", "trl", "--endpoint", "ftp://x"), 2, "--endpoint"),
     ],
@@ -325,6 +325,27 @@ def test_lines_without_a_time_are_none_to_import(rlotel: Rlotel, table: str, tmp
         "Error: run.jsonl: nothing in it can be imported: 1 lines have no time. Say in the table which key has "
         "it, as `time: …`: seconds or milliseconds since 1970, or ISO 8601\n"
     )
+
+
+def test_a_run_of_evaluations_alone_is_a_run(
+    rlotel: Rlotel, table: str, tmp_path: Path, kept: Callable[[], Capture]
+) -> None:
+    scores = [{"timestamp": BEGAN + 10 * step, "eval/score": step} for step in range(3)]
+    (tmp_path / "eval.jsonl").write_text("".join(json.dumps(line) + "\n" for line in scores))
+    assert rlotel("import", "eval.jsonl", "--table", table).returncode == 0
+    assert [point.value for point in kept().latest("rl.evaluation.score")] == [2]
+
+
+def test_lines_that_go_back_in_time_are_no_error(
+    rlotel: Rlotel, table: str, tmp_path: Path, kept: Callable[[], Capture]
+) -> None:
+    times = (0, 10, 5, 20, 30)
+    logged = [{"timestamp": BEGAN + at, "step": step, "train/reward": 1} for step, at in enumerate(times)]
+    (tmp_path / "back.jsonl").write_text("".join(json.dumps(line) + "\n" for line in logged))
+    result = rlotel("import", "back.jsonl", "--table", table)
+    assert (result.returncode, result.stderr) == (0, "")
+    (loops,) = kept().latest("rl.loop.duration")
+    assert (loops.count, loops.sum) == (3, 35.0)
 
 
 def test_a_file_that_is_not_there_is_said(rlotel: Rlotel, table: str) -> None:
