@@ -23,7 +23,7 @@ EVALUATE = (f"{COMMON}.evaluation:evaluate_policy", f"{COMMON}.callbacks:evaluat
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
-    """Watch the algorithms' base classes; a model's own class and its environment's are watched as it learns."""
+    """Watch the base classes of algorithms; a model's own class is watched from when it is met."""
     environments = Environments()
     learning = Learning(patches, recorder, environments)
     patches.watch(f"{ALGORITHM}.__init__", after=learning.met)

@@ -12,7 +12,7 @@ from rlotel.integrations.stable_baselines3.rounds import Counts, Rounds
 from rlotel.integrations.stable_baselines3.setup import Environments
 from rlotel.integrations.stable_baselines3.tables import EPISODES, ROLLOUT, TRAINED, UPDATE
 from rlotel.integrations.tables import Timed
-from rlotel.patching import Call, Patches
+from rlotel.patching import Call, Observer, Patches
 from rlotel.recorder import Recorder
 from rlotel.words import SAMPLE
 
@@ -30,8 +30,7 @@ class Learning:
         self._recorder = recorder
         self._environments = environments
         self._undo: list[Callable[[], None]] = []
-        self._of_its_own: set[type] = set()
-        """Classes of algorithms with a `learn` that may not call that of its base."""
+        self._met: set[type] = set()
         self._forget()
 
     def _forget(self) -> None:
@@ -45,11 +44,17 @@ class Learning:
     def met(self, call: Call) -> None:
         """A model was made, or is about to be loaded."""
         setup.identify(self._recorder, call.instance, self._environments)
-        kind = type(call.instance)
-        inside = kind.learn.__module__.startswith("stable_baselines3.")
-        if not inside and kind not in self._of_its_own:
-            self._of_its_own.add(kind)
-            self._patches.watch_method(kind, "learn", before=self.begin, after=self.end, failed=self.end)
+        self._meet(type(call.instance))
+
+    def _meet(self, kind: Any) -> None:
+        """Watch what a class of algorithms does in a round: now, for its users may wrap it before they learn."""
+        if kind in self._met:
+            return
+        self._met.add(kind)
+        self._watch(kind, "collect_rollouts", self._collects, self._collected, self._failed)
+        self._watch(kind, "train", self._trains, self._trained, self._failed)
+        if not kind.learn.__module__.startswith("stable_baselines3."):  # it may not call its base's
+            self._watch(kind, "learn", self.begin, self.end, self.end)
 
     def begin(self, call: Call) -> None:
         """`learn` begins. That of a subclass calls that of its base, and is the same."""
@@ -57,12 +62,11 @@ class Learning:
             return
         model = self._model = call.notes["learns"] = call.instance
         self._env = model.env
-        self._watch(type(model), "collect_rollouts", self._collects, self._collected, self._failed)
-        self._watch(type(model), "train", self._trains, self._trained, self._failed)
-        self._watch(type(model.env), "step", self._steps_it, self._stepped)
+        self._meet(type(model))  # it may have been made before
+        self._undo.append(self._watch(type(model.env), "step", self._steps_it, self._stepped))
         if setup.on_policy(model):  # others are told how many steps to take
             self._optimizer = getattr(model.policy, "optimizer", _NOBODY)
-            self._watch(type(self._optimizer), "step", after=self._optimized)
+            self._undo.append(self._watch(type(self._optimizer), "step", after=self._optimized))
         setup.identify(self._recorder, model, self._environments)
         devices.use(self._recorder, model.device)
         setup.batches(model, self.rounds.loops.setup)
@@ -82,17 +86,18 @@ class Learning:
         self,
         kind: type,
         name: str,
-        before: Callable[[Call], None] | None = None,
-        after: Callable[[Call], None] | None = None,
-        failed: Callable[[Call], None] | None = None,
-    ) -> None:
-        if hasattr(kind, name):
-            self._undo.append(self._patches.watch_method(kind, name, before=before, after=after, failed=failed))
+        before: Observer | None = None,
+        after: Observer | None = None,
+        failed: Observer | None = None,
+    ) -> Callable[[], None]:
+        if not hasattr(kind, name):
+            return lambda: None
+        return self._patches.watch_method(kind, name, before=before, after=after, failed=failed)
 
-    # Its rounds. Every object of these classes calls these; only the model's own are meant.
+    # Its rounds. All objects of these classes call these, and a class calls its base's: the outermost are meant.
 
     def _collects(self, call: Call) -> None:
-        if call.instance is self._model:
+        if call.instance is self._model and not self.rounds.busy:
             call.notes["its"] = True
             self.rounds.next()
             self.rounds.begin(ROLLOUT)
@@ -102,7 +107,7 @@ class Learning:
             self.rounds.end()
 
     def _trains(self, call: Call) -> None:
-        if call.instance is self._model:
+        if call.instance is self._model and not self.rounds.busy:
             call.notes["its"] = True
             self.rounds.begin(UPDATE)
 

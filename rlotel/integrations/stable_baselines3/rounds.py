@@ -47,6 +47,11 @@ class Rounds:
         """Since when time is added up."""
         self._seconds: dict[Timed, float] = {}
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is being done in a round."""
+        return self._doing is not None
+
     def start(self, *, tiny: bool) -> None:
         """`learn` begins, with rounds that are expected to be tiny or not."""
         self._each = not tiny

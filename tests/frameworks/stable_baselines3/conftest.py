@@ -20,7 +20,7 @@ ROUNDS = {"a2c": 800, "dqn": 1000, "sac": 400}
 
 def train(folder: Path, kind: str = "ppo", iterations: int = ITERATIONS, **environ: str) -> Run:
     """Train with one kind of algorithm."""
-    return run([str(PROGRAM), str(iterations)], folder, KIND=kind, status=0, **environ)
+    return run([str(PROGRAM), str(iterations)], folder, path=(), status=0, KIND=kind, **environ)
 
 
 def last(run: Run) -> dict[str, Any]:
@@ -32,6 +32,10 @@ def last(run: Run) -> dict[str, Any]:
 def ended(run: Run) -> int:
     """Episodes of training that ended, as the environments counted them."""
     return sum(line["what"] == "step" for line in lines_of(run.folder / "ended.jsonl"))
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 def calls(run: Run, what: str) -> list[float]:

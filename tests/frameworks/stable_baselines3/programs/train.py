@@ -7,7 +7,6 @@ PROCESSES   whether the environments run in processes of their own
 EVALUATE    whether to evaluate while training, and once afterwards
 SAVE, LOAD  a checkpoint to write at the end, and one to go on from
 FAIL        what raises in the second iteration: step or train
-DEVICE      where the model is
 """
 
 import json
@@ -27,7 +26,8 @@ import stable_baselines3 as sb3  # noqa: E402
 import torch  # noqa: E402
 from stable_baselines3.common import callbacks, evaluation, logger  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
-from stable_baselines3.common.vec_env import SubprocVecEnv, VecNormalize  # noqa: E402
+from stable_baselines3.common.monitor import Monitor  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize  # noqa: E402
 
 FOLDER = Path(os.environ["RUN_FOLDER"])
 KIND = os.environ.get("KIND", "ppo")
@@ -80,6 +80,9 @@ class Point(gymnasium.Env):  # type: ignore[misc]
         if far or late:
             note("ended.jsonl", what=self.what)
         return self.x.copy(), -abs(float(self.x[0])), far, late, {}
+
+
+gymnasium.register("Point-v0", lambda **keywords: Point(**keywords))
 
 
 class Notes(logger.KVWriter):  # type: ignore[misc]
@@ -152,7 +155,6 @@ def fail_in_the_second(model: Any) -> None:
 def main() -> None:
     torch.set_num_threads(1)
     iterations = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ITERATIONS", "4"))
-    gymnasium.register("Point-v0", lambda **keywords: Point(**keywords))
     model, steps = made()
     if load := os.environ.get("LOAD"):
         model = type(model).load(load, env=model.env)
@@ -163,14 +165,10 @@ def main() -> None:
         fail_in_the_second(model)
     callback = None
     if os.environ.get("EVALUATE"):
-        alone = gymnasium.make("Point-v0", continuous=KIND == "sac", seconds=0.001, what="evaluation")
-        scored = VecNormalize(sb3.common.vec_env.DummyVecEnv([lambda: sb3.common.monitor.Monitor(alone)]))
-        best = str(FOLDER / "best")
+        alone = gymnasium.make("Point-v0", continuous=False, seconds=0.001, what="evaluation")
+        scored = VecNormalize(DummyVecEnv([lambda: Monitor(alone)]))
         callback = callbacks.EvalCallback(
-            scored if KIND == "ppo" else scored.venv,
-            eval_freq=STEPS + 8,
-            n_eval_episodes=2,
-            best_model_save_path=best,
+            scored, eval_freq=STEPS + 8, n_eval_episodes=2, best_model_save_path=str(FOLDER / "best")
         )
     began = time.perf_counter()
     try:
