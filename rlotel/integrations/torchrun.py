@@ -1,4 +1,4 @@
-"""torchrun and accelerate: the loop is in one of the ranks that they start, not in the process that does so."""
+"""torchrun, accelerate and trl: the loop is in one of the ranks that they start, not in the command itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import PurePath
 from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
 
-COMMANDS = frozenset({"torchrun", "accelerate"})
+COMMANDS = frozenset({"torchrun", "accelerate", "trl"})
 MODULES = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
 
 

@@ -37,7 +37,7 @@ def identity(trainer: Any) -> dict[str, str | None]:
         "system": "trl",
         "system_version": getattr(sys.modules.get("trl"), "__version__", None),
         "algorithm": algorithm(trainer),
-        "model": _model(getattr(trainer.model.config, "_name_or_path", None)),
+        "model": _model(getattr(_config(trainer), "_name_or_path", None)),
         "environment": _environment(trainer),
     }
 
@@ -88,9 +88,14 @@ def architecture(trainer: Any) -> Architecture | None:
     if hasattr(trainer.model, "peft_config"):
         return None
     try:
-        return read_config(trainer.model.config)
+        return read_config(_config(trainer))
     except UnknownArchitecture:
         return None
+
+
+def _config(trainer: Any) -> Any:
+    """The model's; None where a user's own model has none."""
+    return getattr(trainer.model, "config", None)
 
 
 def _model(path: Any) -> str | None:

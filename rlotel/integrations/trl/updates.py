@@ -38,7 +38,7 @@ class Updates:
                 span_attributes={attr.TRAIN_BATCH_SIZE.name: self._loops.setup.train_batch_size},
                 inside=self._loops.current,
             )
-        batch, parts = self._rollouts.batch, getattr(trainer.args, "steps_per_generation", None) or 1
+        batch, parts = self._rollouts.batch, getattr(trainer.args, "steps_per_generation", None)
         self._tokens = _plus(self._tokens, batch.tokens, parts)
         self._flops = _plus(self._flops, batch.train_flops, parts)
 
@@ -67,6 +67,6 @@ class Updates:
         self.pause()
 
 
-def _plus(sum_so_far: float | None, whole: float | None, parts: int) -> float | None:
+def _plus(sum_so_far: float | None, whole: float | None, parts: int | None) -> float | None:
     """One of equal parts more; rows are dealt out at random, so that only all parts together are exact."""
-    return None if sum_so_far is None or whole is None else sum_so_far + whole / parts
+    return None if sum_so_far is None or whole is None or not parts else sum_so_far + whole / parts

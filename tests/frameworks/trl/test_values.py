@@ -74,6 +74,11 @@ def test_a_reward_that_says_nothing_is_no_reward(troubles: Run) -> None:
     assert troubles.total("rl.train.nonfinite") == 0
 
 
+def test_groups_that_teach_nothing_show_whatever_their_reward(tools: Run) -> None:
+    assert tools.gauge("rl.environment.reward.mean")[-1] == 1
+    assert tools.gauge("rl.reward.zero_variance.ratio")[-1] == 1
+
+
 def test_the_mfu_of_asyncgrpo_is_in_percent_and_ours_is_not(asynchronous: Run) -> None:
     assert asynchronous.gauge("rl.train.mfu")[-1] == trained(asynchronous)[-1]["perf/mfu_fwd_bwd"] * 0.01
 
