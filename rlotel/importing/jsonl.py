@@ -10,6 +10,13 @@ from rlotel.logged.lines import parse, split, time_of
 from rlotel.logged.tables import Table
 
 SUFFIXES = (".jsonl", ".ndjson")
+OF_TUNE = "result.json"
+"""What Ray Tune calls its file of JSON lines, in a folder that is named as the trial."""
+
+
+def is_one(path: Path) -> bool:
+    """Whether it is such a file, by its name."""
+    return path.suffix in SUFFIXES or path.name == OF_TUNE
 
 
 def read(path: Path, table: Table, losses: Losses) -> Iterator[Logged]:

@@ -46,7 +46,7 @@ def _timed(timed: Timed) -> Meaning:
     return seconds(timed.phase, **{name: value for name, value in said.items() if value})
 
 
-def _table(system: str, *parts: Keys, step: str, evaluation: Iterable[str]) -> Table:
+def _table(system: str, *parts: Keys, step: str | None, evaluation: Iterable[str]) -> Table:
     keys = {key: meant for part in parts for key, meant in part.items()}
     return Table.of(keys, step=step, evaluation=evaluation, system=system)
 
@@ -86,6 +86,26 @@ def _openrlhf() -> Table:
     return _table("openrlhf", _gauges(GAUGES, "train/"), step="train/global_step", evaluation=("eval/",))
 
 
+def _rllib() -> Table:
+    """As Tune writes it: joined by dots in result.json, by slashes in event files."""
+    from rlotel.integrations.rllib.tables import EPISODES, LEARNER
+
+    episodes, learner = _gauges(EPISODES, "env_runners/"), _gauges(LEARNER, "learners/default_policy/")
+    counted: Keys = {
+        "env_runners/num_episodes": each("rl.sample.episodes"),
+        "env_runners/num_env_steps_sampled": each("rl.sample.steps"),
+        "time_this_iter_s": seconds(LOOP),
+    }
+    named = {**episodes, **learner, **counted}
+    return _table(
+        "ray-rllib",
+        {key.replace("/", "."): meant for key, meant in named.items()},
+        {f"ray/tune/{key}": meant for key, meant in named.items()},
+        step="training_iteration",
+        evaluation=("evaluation.", "ray/tune/evaluation/"),
+    )
+
+
 def _rsl_rl() -> Table:
     from rlotel.integrations.rsl_rl.tables import EPISODES, LEARNING, UPDATE
 
@@ -101,7 +121,7 @@ def _rsl_rl() -> Table:
         _gauges(LEARNING, "Loss/"),
         _gauges(episodes),
         timed,
-        step="iteration",
+        step=None,
         evaluation=(),
     )
 
@@ -116,6 +136,19 @@ def _skyrl() -> Table:
         {f"timing/{STEP}": seconds(LOOP)},
         step=TOLD,
         evaluation=(SCORES,),
+    )
+
+
+def _stable_baselines3() -> Table:
+    from rlotel.integrations.stable_baselines3.tables import EPISODES, EVALUATED, TRAINED
+
+    episodes = {"rollout/ep_rew_mean": EPISODES["returns"], "rollout/ep_len_mean": EPISODES["lengths"]}
+    return _table(
+        "stable-baselines3",
+        _gauges(TRAINED),
+        _gauges(episodes),
+        step="time/total_timesteps",
+        evaluation=(EVALUATED,),
     )
 
 
@@ -143,8 +176,10 @@ PRESETS: Mapping[str, Callable[[], Table]] = {
     "areal": _areal,
     "nemo_rl": _nemo_rl,
     "openrlhf": _openrlhf,
+    "rllib": _rllib,
     "rsl_rl": _rsl_rl,
     "skyrl": _skyrl,
+    "stable_baselines3": _stable_baselines3,
     "trl": _trl,
     "verl": _verl,
 }

@@ -28,7 +28,7 @@ def find(path: Path) -> list[Run]:
     runs = _resumed([_of_file(found) for found in files if found.suffix == wandb.SUFFIX])
     runs += _of_events(events, path)
     # W&B and others write JSON lines of their own beside their files.
-    runs = runs or [_of_file(found) for found in files if found.suffix in jsonl.SUFFIXES]
+    runs = runs or [_of_file(found) for found in files if jsonl.is_one(found)]
     if not runs:
         raise Unreadable(
             f"{path} has no TensorBoard event files, no W&B offline runs (*.wandb) and no *.jsonl in it"
@@ -58,8 +58,9 @@ def _of_file(path: Path) -> Run:
         return Run(wandb.run_id(path) or path.stem, "wandb", (path,), path.parent)
     if tensorboard.MARK in path.name:
         return Run(path.resolve().parent.name, "tensorboard", (path,), path.parent)
-    if path.suffix in jsonl.SUFFIXES:
-        return Run(path.stem, "jsonl", (path,), path.parent)
+    if jsonl.is_one(path):
+        name = path.resolve().parent.name if path.name == jsonl.OF_TUNE else path.stem
+        return Run(name, "jsonl", (path,), path.parent)
     raise Unreadable(
         f"{path}: a name ends in {', '.join(jsonl.SUFFIXES)} or {wandb.SUFFIX}, or has {tensorboard.MARK}"
     )
