@@ -15,7 +15,14 @@ from rlotel.recorder import Recorder
 
 ALGORITHM = "ray.rllib.algorithms.algorithm:Algorithm"
 CONFIG = "ray.rllib.algorithms.algorithm_config:AlgorithmConfig"
-SAMPLERS = ("execution.rollout_ops", "algorithms.ppo.ppo", "algorithms.dqn.dqn", "algorithms.marwil.marwil")
+SAMPLERS = (
+    "execution.rollout_ops",
+    "algorithms.algorithm",
+    "algorithms.ppo.ppo",
+    "algorithms.dqn.dqn",
+    "algorithms.marwil.marwil",
+    "algorithms.dreamerv3.dreamerv3",
+)
 """Modules with `synchronous_parallel_sample`: where it is made, and those that import it by name."""
 BUFFERS = (
     "episode_replay_buffer:EpisodeReplayBuffer",
@@ -42,6 +49,7 @@ def _watch_algorithms(patches: Patches, algorithms: Algorithms) -> None:
         patches.watch(f"{CONFIG}.{name}", after=algorithms.configured)
     patches.watch(f"{ALGORITHM}.__init__", before=algorithms.made)
     patches.watch(f"{ALGORITHM}.setup", before=algorithms.set_up)
+    patches.watch(f"{ALGORITHM}.cleanup", after=algorithms.over, failed=algorithms.over)
     patches.watch(f"{ALGORITHM}.step", before=algorithms.begin, after=algorithms.end, failed=algorithms.failed)
     begun = loops.phase(tables.EVALUATION)["before"]
     patches.watch(f"{ALGORITHM}.evaluate", before=begun, after=algorithms.evaluated, failed=loops.shut)
@@ -93,14 +101,15 @@ def _watch_phases(patches: Patches, algorithms: Algorithms) -> None:
             failed=stretches.end,
             optional=True,
         )
-    for buffer in BUFFERS:
-        for name in ("add", "sample"):
-            patches.watch(
-                f"ray.rllib.utils.replay_buffers.{buffer}.{name}",
-                before=lambda call: stretches.begin(tables.BUFFER, call),
-                after=stretches.end,
-                failed=stretches.end,
-            )
+    buffers = [f"utils.replay_buffers.{buffer}.{name}" for buffer in BUFFERS for name in ("add", "sample")]
+    for data in (*buffers, "offline.offline_data:OfflineData.sample"):
+        patches.watch(
+            f"ray.rllib.{data}",
+            before=lambda call: stretches.begin(tables.DATA, call),
+            after=stretches.end,
+            failed=stretches.end,
+            optional=True,
+        )
 
 
 def _watch_work(patches: Patches, algorithms: Algorithms, workers: Workers) -> None:

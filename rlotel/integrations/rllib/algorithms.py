@@ -11,6 +11,7 @@ from typing import Any
 
 from rlotel.integrations.configuration import checkpoint_tier
 from rlotel.integrations.loops import Loops
+from rlotel.integrations.ray.ends import END_WAIT
 from rlotel.integrations.rllib import setup, tables
 from rlotel.integrations.rllib.stretches import Stretches
 from rlotel.integrations.rllib.updates import Updates
@@ -74,6 +75,12 @@ class Algorithms:
         """Where it failed."""
         self.loops.end(call.error)
 
+    def over(self, _call: Call) -> None:
+        """After an algorithm was stopped. If it is a trial's, its actor will be gone without being asked."""
+        self.loops.close()
+        if not self._recorder.process.launcher:
+            self._recorder.process.flush(END_WAIT)
+
     # Phases.
 
     def sampling(self, call: Call) -> None:
@@ -113,7 +120,7 @@ class Algorithms:
         call.notes["began"] = self._recorder.now()
 
     def restored_runners(self, call: Call) -> None:
-        """After it: mostly all were alive, else it waited for those that are not, and told those that are again."""
+        """After it: mostly all were alive, else it waited for the others, and told those that are alive again."""
         if call.result or self._recorder.now() - call.notes["began"] > tables.NOTHING_DONE:
             phase = self._recorder.open_phase(tables.RECOVER, at=call.notes["began"])
             self._recorder.close_phase(phase)
@@ -146,6 +153,6 @@ class Algorithms:
         alone = len(trained) == 1
         for module, values in trained.items():
             self.loops.tell(values, dict(tables.of_module(None if alone else module)))
-            behind = values.get(tables.UPDATES_BEHIND)
+            behind = tables.total(values.get(tables.UPDATES_BEHIND))
             if alone and behind is not None:
-                self._recorder.set(m.SAMPLE_STALENESS, tables.total(behind - 1))
+                self._recorder.set(m.SAMPLE_STALENESS, max(0.0, behind - 1))

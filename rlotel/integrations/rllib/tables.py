@@ -17,7 +17,7 @@ UPDATE = Timed(TRAIN)
 WEIGHTS = Timed(SYNC)
 CONNECTORS = Timed("connectors")
 """The running statistics of observation filters and the like go around; no weights."""
-BUFFER = Timed(PhaseName.DATA.value)
+DATA = Timed(PhaseName.DATA.value)
 EVALUATION = Timed(PhaseName.EVALUATE.value)
 SAVE = Timed(CHECKPOINT, operation=CheckpointOperation.SAVE)
 RESTORE = Timed(CHECKPOINT, operation=CheckpointOperation.RESTORE)

@@ -14,7 +14,7 @@ from opentelemetry import trace
 
 from rlotel import context
 from rlotel.integrations.rllib import setup
-from rlotel.integrations.rllib.tables import BUFFER, EVALUATION, GENERATE, UPDATE
+from rlotel.integrations.rllib.tables import DATA, EVALUATION, GENERATE, UPDATE
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call
 from rlotel.phases import Phase
@@ -61,7 +61,7 @@ class Workers:
     def batching(self, call: Call) -> None:
         """Before an aggregator makes a batch of episodes."""
         if self.is_one():
-            self._begin(BUFFER, call)
+            self._begin(DATA, call)
 
     def asked(self, _call: Call) -> None:
         """Before a learner's thread is given something to do: it works for whoever asked last."""

@@ -30,9 +30,15 @@ def telemetry(ray: None) -> Iterator[Telemetry]:
         Steps.clock = None
 
 
-def rllib(folder: Path, program: str, *settings: str, **environ: str) -> Run:
+def rllib(folder: Path, program: str, *settings: str, iterations: int = 3) -> Run:
     """A program that trains with actors, on a Ray of its own."""
-    return run([str(PROGRAMS / program), *settings], folder, RAY_AUTH_MODE="disabled", RLOTEL_GPU="0", **environ)
+    return run(
+        [str(PROGRAMS / program), *settings],
+        folder,
+        RAY_AUTH_MODE="disabled",
+        RLOTEL_GPU="0",
+        ITERATIONS=str(iterations),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -52,9 +58,8 @@ def appo(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two iterations with two learners, and two env runners of which one breaks and comes back."""
     folder = tmp_path_factory.mktemp("broken")
-    return rllib(
-        folder, "train.py", "PPO", "learners=2", "breaks_at=150", "restart=true", "probe=60", ITERATIONS="2"
-    )
+    settings = ("learners=2", "breaks_at=150", "restart=true", "probe=60")
+    return rllib(folder, "train.py", "PPO", *settings, iterations=2)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ STEP = 0.25
 """Seconds of a step of the environment, by the clock of the test. Binary, so that sums are exact."""
 
 
-class Steps(gymnasium.Env[Any, Any]):
+class Steps(gymnasium.Env):  # type: ignore[misc]
     """Episodes of a number of steps, each rewarded with 1; a step takes its time by the clock of the test."""
 
     clock: StillClock | None = None

@@ -36,8 +36,7 @@ def test_what_env_runners_do_is_in_the_trace_of_the_iteration(ppo: Run) -> None:
 
 def test_an_iteration_takes_as_long_as_rllib_says(ppo: Run) -> None:
     over = [
-        logged["time_this_iter_s"] - seconds(root.span)
-        for root, logged in zip(ppo.loops, ppo.logged, strict=True)
+        logged["time_this_iter_s"] - seconds(root.span) for root, logged in zip(ppo.loops, ppo.logged, strict=True)
     ]
     # Theirs is around ours. On a busy machine something may come in between, but not every time.
     assert min(over) > -0.0001
@@ -46,11 +45,10 @@ def test_an_iteration_takes_as_long_as_rllib_says(ppo: Run) -> None:
 
 
 def test_an_evaluation_beside_training_is_in_neither_its_counts_nor_its_values(ppo: Run) -> None:
-    assert [own(root) for root in ppo.loops] == [
-        ["sample", "train", "sync", "connectors"],
-        ["evaluate", "sample", "train", "sync", "connectors"],
-        ["sample", "train", "sync", "connectors"],
-    ]
+    training = ["sample", "train", "sync", "connectors"]
+    evaluated = [root for root in ppo.loops if "evaluate" in own(root)]
+    assert evaluated == [ppo.loops[1]]
+    assert all([name for name in own(root) if name != "evaluate"] == training for root in ppo.loops)
     runners = [logged["env_runners"] for logged in ppo.logged]
     assert ppo.total("rl.sample.steps") == sum(found["num_env_steps_sampled"] for found in runners)
     assert ppo.total("rl.sample.steps") == runners[-1]["num_env_steps_sampled_lifetime"]
@@ -108,14 +106,13 @@ def test_every_learner_is_seen_and_their_steps_are_counted_once(broken: Run) -> 
     assert point.count == 2
 
 
-def test_an_env_runner_that_breaks_is_an_error_and_its_return_a_phase(broken: Run) -> None:
+def test_an_env_runner_that_breaks_is_an_error_and_is_waited_for(broken: Run) -> None:
     failed = [span for span in broken.capture.spans() if span.status_code == "error"]
     assert [(phase(span), span.resource["ray.actor.class"]) for span in failed] == [
         ("sample", "SingleAgentEnvRunner")
     ]
     assert broken.observations("rl.worker.duration", **{"error.type": "RuntimeError"}) == 1
     assert [own(root)[0] for root in broken.loops] == ["sample", "recover"]
-    assert broken.logged[-1]["fault_tolerance"]["num_remote_worker_restarts"] == 1
     assert broken.total("rl.sample.steps") == sum(
         logged["env_runners"]["num_env_steps_sampled"] for logged in broken.logged
     )

@@ -7,15 +7,17 @@ import pytest
 from tests.frameworks.contract import Contract
 from tests.frameworks.running import Run
 
+IDENTITY = {
+    "rl.system": "ray-rllib",
+    "rl.system.version": importlib.metadata.version("ray"),
+    "rl.algorithm": "PPO",
+    "rl.environment.name": "CartPole-v1",
+}
+
 
 class TestContract(Contract):
     framework = "rllib"
-    identity = {
-        "rl.system": "ray-rllib",
-        "rl.system.version": importlib.metadata.version("ray"),
-        "rl.algorithm": "PPO",
-        "rl.environment.name": "CartPole-v1",
-    }
+    identity = IDENTITY
     iterations = (1, 2, 3)
     phases = frozenset({"sample", "train"})
     counted = frozenset(

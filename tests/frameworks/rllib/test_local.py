@@ -38,6 +38,11 @@ def phases(telemetry: Telemetry) -> list[tuple[str, float]]:
     return [(phase(span), (span.end_ns - span.start_ns) / 1e9) for span in telemetry.spans()]
 
 
+def failures(telemetry: Telemetry) -> list[tuple[str, object]]:
+    """The spans that failed, and with what."""
+    return [(s.name, s.attributes["error.type"]) for s in telemetry.spans() if s.status_code == "error"]
+
+
 def test_each_phase_takes_as_long_as_what_it_does(telemetry: Telemetry, optimizer: list[int]) -> None:
     algorithm = configuration("PPO").build_algo()
     result = algorithm.train()
@@ -173,7 +178,9 @@ def test_an_environment_that_fails_is_an_error_and_passes_through(telemetry: Tel
     with pytest.raises(RuntimeError) as raised:
         algorithm.train()
     assert isinstance(raised.value.__cause__, ValueError)
-    failed = [(span.name, span.attributes["error.type"]) for span in telemetry.spans() if span.status_code == "error"]
+    failed = [
+        (span.name, span.attributes["error.type"]) for span in telemetry.spans() if span.status_code == "error"
+    ]
     assert failed == [("rl.sample", "RuntimeError"), ("rl.loop", "RuntimeError")]
     assert telemetry.points("rl.sample.duration", **{"error.type": "RuntimeError"})[0].count == 1
 
@@ -189,6 +196,8 @@ def test_an_optimizer_that_fails_is_an_error_and_passes_through(
     monkeypatch.setattr(torch.optim.Adam, "step", fail)
     with pytest.raises(ArithmeticError, match="no step"):  # a copy, which Tune makes
         algorithm.train()
-    failed = [(span.name, span.attributes["error.type"]) for span in telemetry.spans() if span.status_code == "error"]
+    failed = [
+        (span.name, span.attributes["error.type"]) for span in telemetry.spans() if span.status_code == "error"
+    ]
     assert failed == [("rl.train", "ArithmeticError"), ("rl.loop", "ArithmeticError")]
     assert telemetry.value("rl.train.steps") == 0

@@ -20,17 +20,18 @@ import rlotel
 FOLDER = Path(os.environ["RUN_FOLDER"])
 
 
-class Breaking(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A CartPole that breaks at its `breaks_at`-th step, in the first env runner, until that is started anew."""
+class Breaking(gymnasium.Wrapper):  # type: ignore[misc]
+    """A CartPole that breaks at its `breaks_at`-th step, in the first env runner, and never again."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(gymnasium.make("CartPole-v1"))
-        breaks = config.worker_index == 1 and not config.recreated_worker
-        self._left = config["breaks_at"] if breaks else -1
+        self._broken = FOLDER / "broken"
+        self._left = config["breaks_at"] if config.worker_index == 1 and not self._broken.exists() else -1
 
     def step(self, action: Any) -> Any:
         self._left -= 1
         if not self._left:
+            self._broken.touch()
             raise ValueError("the pole broke")
         return super().step(action)
 
@@ -95,14 +96,14 @@ def count_steps() -> list[int]:
         done[0] += 1
         return step(*args, **kwargs)
 
-    Adam.step = counting  # type: ignore[method-assign]
+    Adam.step = counting
     return done
 
 
 def main(name: str, **settings: Any) -> None:
     """Trains."""
     rlotel.instrument()
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
     steps = count_steps()
     algorithm = configuration(name, settings).build_algo()
     started = time.perf_counter()

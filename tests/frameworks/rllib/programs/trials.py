@@ -4,6 +4,7 @@ Usage: python trials.py
 """
 
 import os
+from pathlib import Path
 
 import ray
 from ray import tune
@@ -12,11 +13,12 @@ from ray.rllib.algorithms.ppo import PPOConfig
 import rlotel
 
 rlotel.instrument()
-ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
 config = (
     PPOConfig()
     .environment("CartPole-v1")
     .env_runners(num_env_runners=0)
+    .resources(num_cpus_for_main_process=0.5)  # so that both run at once on one
     .training(
         train_batch_size_per_learner=100,
         minibatch_size=50,
@@ -29,7 +31,7 @@ results = tune.Tuner(
     param_space=config,
     run_config=tune.RunConfig(
         stop={"training_iteration": 2},
-        storage_path=os.path.join(os.environ["RUN_FOLDER"], "results"),
+        storage_path=str(Path(os.environ["RUN_FOLDER"], "results")),
         checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=True),
         verbose=0,
     ),
