@@ -17,7 +17,7 @@ from rlotel.phases import Loop, Phase, Union
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
 from rlotel.semconv import metrics as m
-from rlotel.semconv.attributes import PhaseName, Role
+from rlotel.semconv.attributes import PhaseName, Role, SampleKind
 from rlotel.words import REWARD, SAMPLE
 
 AGENTS = "openrlhf.utils.agent:"
@@ -69,8 +69,8 @@ class Engines:
             loop, running = self._errands.get(errand) or (self._open(errand), 0)
             self._errands[errand] = loop, running + 1
         call.notes["errand"] = errand
-        name = PhaseName.EVALUATE.value if errand.evaluates else SAMPLE
-        self._enter(call, self._recorder.open_phase(name, inside=loop))
+        name, kind = (PhaseName.EVALUATE.value, None) if errand.evaluates else (SAMPLE, SampleKind.GENERATE.value)
+        self._enter(call, self._recorder.open_phase(name, {}, {attr.SAMPLE_KIND.name: kind}, inside=loop))
 
     def _end(self, call: Call) -> None:
         errand = call.notes.get("errand")

@@ -79,8 +79,11 @@ class Generator:
         loop: Loop | None = None
         if self._iteration is not None:
             loop = call.notes["loop"] = self._recorder.join_loop(self._iteration)
-        batch = {attr.SAMPLE_BATCH_SIZE.name: self._setup.phases().sample_batch_size} if name == SAMPLE else {}
-        phase = self._recorder.open_phase(name, {}, batch, inside=loop)
+        known: dict[str, str | int | None] = {}
+        if name == SAMPLE:
+            known[attr.SAMPLE_KIND.name] = SampleKind.GENERATE.value
+            known[attr.SAMPLE_BATCH_SIZE.name] = self._setup.phases().sample_batch_size
+        phase = self._recorder.open_phase(name, {}, known, inside=loop)
         if phase is not None:
             call.notes["phase"], call.notes["entered"] = phase, context.enter(phase)
 

@@ -266,9 +266,11 @@ def is_end(item: object) -> bool:
 
 
 def drop(call: Call, recorder: Recorder) -> None:
-    """A phase that began with this call is none: it leaves no trace."""
+    """A phase that began with this call is none: it leaves no span, and its time is left to what follows."""
     phase: Phase | None = call.notes.pop("phase", None)
     if phase is not None:
         context.leave(call.notes.pop("entered"))
         recorder.ages.end(phase)
+        if phase.loop is not None:
+            phase.loop.end(phase, recorder.now())
         phase.abandon()

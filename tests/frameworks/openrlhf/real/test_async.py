@@ -71,7 +71,7 @@ def test_rollouts_are_counted_once_and_with_their_turns(asynchronous: Run) -> No
     assert 1 <= asynchronous.gauge("rl.environment.episode.turns.mean")[-1] <= 2
     prompts = asynchronous.total("rl.sample.tokens", **{"rl.token.type": "prompt"})
     answered = turns - NUMBER * ROWS  # turns that were not the last
-    assert prompts == NUMBER * ROWS * len("1+1=") + answered * len("! ")
+    assert prompts == NUMBER * ROWS * len("1+1=") + answered * len("!")
     for role in ("actor", "critic"):
         assert asynchronous.total("rl.train.steps", **{"rl.role": role}) == NUMBER * ROWS / 4
 

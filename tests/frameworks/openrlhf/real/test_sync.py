@@ -55,7 +55,8 @@ def test_rewards_are_timed_where_they_are_given_and_not_those_of_an_evaluation(s
     (point,) = sync.capture.latest("rl.reward.duration")
     assert point.count == NUMBER
     assert 0 < float(point.sum or 0) < sync.worked("reward")  # several at a time, and half of them to evaluate
-    assert sync.observations("rl.worker.duration", **{"rl.phase.name": "evaluate"}) == 2
+    # Each evaluation asks for the rollouts of an iteration's prompts at a time.
+    assert sync.observations("rl.worker.duration", **{"rl.phase.name": "evaluate"}) == NUMBER
 
 
 def test_counts_are_those_of_the_rollouts(sync: Run) -> None:

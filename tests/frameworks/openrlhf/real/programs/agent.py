@@ -19,7 +19,7 @@ class Environment(AgentInstanceBase):  # type: ignore[misc]
         return {
             "rewards": torch.tensor(reward),
             "scores": torch.tensor(reward),
-            "environment_feedback": "" if done else "! ",
+            "environment_feedback": "" if done else "!",
             "done": done,
             "sampling_params": states["sampling_params"],
             "extra_logs": {"turns": torch.tensor(float(self.turns))},

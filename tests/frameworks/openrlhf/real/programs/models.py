@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import deepspeed
+import deepspeed  # type: ignore[import-not-found]
 import ray
 import torch
 from openrlhf.trainer.ray.launcher import BaseModelActor
