@@ -86,7 +86,7 @@ class Log:
             return
         self._said_missing = True
         for key in self.missing:
-            near = difflib.get_close_matches(key, rows.unmapped, n=1)
+            near = difflib.get_close_matches(key, rows.unmapped, n=1, cutoff=0.75)
             meant = f"; {near[0]!r} was" if near else ""
             log.warning("rlotel: %s never logged %r, which its table has%s", self._name, key, meant)
 

@@ -21,8 +21,10 @@ SHOWN = 30
 """Keys of one list."""
 
 
-def print_outcome(outcome: Outcome, table: Table, outlet: Outlet | None, since: float | None) -> None:
-    """What was, or would be, sent, and of which keys."""
+def print_outcome(
+    outcome: Outcome, table: Table, outlet: Outlet | None, since: float | None, *, preset: bool
+) -> None:
+    """What was, or would be, sent, and of which keys. Of a preset, with keys of all releases, many never come."""
     span = f"{day(outcome.began or 0)} to {day(outcome.ended or 0)}"
     click.echo(f"{outcome.run_id}: {outcome.run.kind}, {outcome.iterations:,} iterations, {span}")
     for key, entries in table.entries.items():
@@ -31,8 +33,8 @@ def print_outcome(outcome: Outcome, table: Table, outlet: Outlet | None, since: 
             click.echo(f"  {key}: {meant}, {_times(outcome.logged[key])}")
     if outcome.scores:
         click.echo(f"  {', '.join(outcome.scores[:SHOWN])}: rl.evaluation.score")
-    for key in outcome.missing[:SHOWN]:
-        near = difflib.get_close_matches(key, outcome.unmapped, n=1)
+    for key in () if preset else outcome.missing[:SHOWN]:
+        near = difflib.get_close_matches(key, outcome.unmapped, n=1, cutoff=0.75)
         click.echo(f"  {key}: was never logged" + (f"; {near[0]} was" if near else ""))
     if outcome.unmapped:
         more = ", …" if len(outcome.unmapped) > SHOWN else ""

@@ -20,7 +20,8 @@ from rlotel.config import Config
 from rlotel.endpoint import resolve_all as resolve_endpoints
 from rlotel.errors import SettingError
 from rlotel.importing import job, runs, tables
-from rlotel.importing.presets import PRESETS, preset
+from rlotel.importing.presets import PRESETS
+from rlotel.importing.presets import preset as table_of
 from rlotel.importing.records import Run, Unreadable
 from rlotel.importing.sending import NotTaken, Outlet
 from rlotel.logged.tables import Table
@@ -104,17 +105,24 @@ def import_runs(
         resolve_endpoints(config, environ)
     except SettingError as error:
         raise named_as_given(error, options) from error
-    meanings = preset(known) if known else tables.read(table or Path())
+    meanings = table_of(known) if known else tables.read(table or Path())
     with _readable():
         found = runs.find(path)
     if len(found) > 1 and config.run_id:
         raise click.UsageError(f"--run-id names one run, and {path} has {len(found)}: {_names(found)}")
     for run in found:
-        _import(run, meanings, config, environ, since, dry_run)
+        _import(run, meanings, config, environ, since, dry_run=dry_run, preset=known is not None)
 
 
 def _import(
-    run: Run, table: Table, config: Config, environ: dict[str, str], since: float | None, dry_run: bool
+    run: Run,
+    table: Table,
+    config: Config,
+    environ: dict[str, str],
+    since: float | None,
+    *,
+    dry_run: bool,
+    preset: bool,
 ) -> None:
     run_id = config.run_id or run.name
     outlet = None if dry_run else Outlet(config, environ, run_id)
@@ -133,7 +141,7 @@ def _import(
         finally:
             if outlet is not None:
                 outlet.close()
-    print_outcome(outcome, table, outlet, since)
+    print_outcome(outcome, table, outlet, since, preset=preset)
     if not outcome.scores and len(outcome.missing) == len(table.entries):
         raise click.ClickException("no key of the table was ever logged")
     if outlet is not None and outlet.remote:
