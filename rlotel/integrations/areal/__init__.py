@@ -1,4 +1,4 @@
-"""AReaL, 0.5 to the main branch: its timers, its commits and recovery, and the rollouts of its workers.
+"""AReaL, 0.5 to the main branch: its timers, its commits and recovery, and what its workers do.
 
 The loop runs in the controller's process, which is the user's, or in every rank of one program. Rollouts are made
 in processes that the controller starts; they inherit its environment and so find rlotel.
@@ -11,6 +11,7 @@ from functools import partial
 from rlotel.integrations.areal.iterations import Iterations
 from rlotel.integrations.areal.rollouts import Rollouts
 from rlotel.integrations.areal.tables import CONTROLLERS, EXECUTORS, GPU_ROLES, RESTORED, TRAINERS
+from rlotel.integrations.areal.updates import Updates
 from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder
 from rlotel.semconv.attributes import Role
@@ -42,6 +43,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     for module in CONTROLLERS:
         patches.watch(f"{module}:RolloutController._collective_rpc", after=iterations.collected)
     _watch_workers(patches, Rollouts(patches, recorder))
+    Updates(recorder).watch(patches)
     for target, role in GPU_ROLES.items():
         patches.watch(target, before=partial(_use_gpus, recorder, role), optional=True)
 

@@ -78,6 +78,16 @@ CONTROLLERS = ("areal.infra.controller.rollout_controller", "areal.controller.ro
 CONTEXTS = ("areal.infra.workflow_context", "areal.core.workflow_context")
 """Modules that tell a workflow whether it is for an evaluation."""
 
+UPDATES: Mapping[str, Timed] = {
+    "areal.trainer.ppo.actor:PPOActor.ppo_update": Timed(TRAIN, _ACTOR),
+    "areal.trainer.ppo.critic:PPOCritic.ppo_update": Timed(TRAIN, _CRITIC),
+    "areal.trainer.ppo.critic:PPOCritic.compute_values": Timed("value", _CRITIC),
+    "areal.trainer.sft.lm_engine:LMEngine.train_lm": Timed(TRAIN, _ACTOR),
+    "areal.trainer.rw.rw_engine:RWEngine.train_rw": Timed(TRAIN, _ACTOR),
+    "areal.trainer.dpo.dpo_engine:DPOEngine.train_dpo": Timed(TRAIN, _ACTOR),
+}
+"""What workers do for those models whose versions they know. A reference model has none."""
+
 GPU_ROLES: Mapping[str, Role] = {
     "areal.engine.fsdp_engine:FSDPEngine.initialize": Role.TRAINER,
     "areal.engine.megatron_engine:MegatronEngine.initialize": Role.TRAINER,

@@ -35,6 +35,8 @@ WATCHED = (
     "areal.api.reward_api:AsyncRewardWrapper.__call__",
     "areal.infra.remote_inf_engine:RemoteInfEngine.launch_server",
     "areal.engine.fsdp_engine:FSDPEngine.initialize",
+    "areal.trainer.ppo.actor:PPOActor.__init__",
+    "areal.trainer.ppo.critic:PPOCritic.compute_values",
     "areal.api.alloc_mode:ModelAllocation.from_str",
 )
 """What the stand-ins must have the signatures of."""

@@ -69,6 +69,12 @@ def broken(train: Train) -> Run:
 
 
 @pytest.fixture(scope="session")
+def update(train: Train) -> Run:
+    """One update in a training worker, which knows whose it is as workers do."""
+    return train("update.py", RLOTEL_ATTEMPT="one", RLOTEL_RUN_ID="counting", RLOTEL_SYSTEM="areal")
+
+
+@pytest.fixture(scope="session")
 def supervised(train: Train) -> Run:
     """Three steps of SFT with an evaluation, in a program of one rank."""
     return train("sft.py", AREAL_SPMD_MODE="1")

@@ -58,6 +58,16 @@ def test_all_ranks_are_in_the_trace_of_rank_0(ranks: Run) -> None:
     assert ranks.observations("rl.worker.duration", **{"rl.phase.name": "train"}) == 2
 
 
+def test_a_training_worker_reports_its_updates(update: Run) -> None:
+    (span,) = update.capture.spans("rl.train")
+    assert span.attributes["rl.loop.iteration"] == 3
+    (point,) = update.capture.latest("rl.worker.duration")
+    assert (point.attributes["rl.phase.name"], point.attributes["rl.role"]) == ("train", "actor")
+    assert point.count == 1
+    assert "rl.train.duration" not in update.capture.names()
+    assert update.total("rlotel.errors") == 0
+
+
 def test_supervised_training_is_followed_without_rollouts(supervised: Run) -> None:
     data = [line["data"] for line in supervised.logged]
     assert [root.span.attributes["rl.loop.iteration"] for root in supervised.loops] == [1, 2, 3]
