@@ -8,7 +8,6 @@ from rlotel.testing import captured
 
 from .conftest import Openrlhf, rollout
 
-BATCH = [rollout(4, 2, 0.0), rollout(4, 3, 1.0), rollout(5, 2, 1.0), rollout(5, 1, 1.0)]
 NOTHING: tuple[list[Any], None, int, bool] = ([], None, 0, True)
 
 
@@ -16,11 +15,14 @@ def batch() -> list[Any]:
     return [rollout(4, 2, 0.0), rollout(4, 3, 1.0), rollout(5, 2, 1.0), rollout(5, 1, 1.0)]
 
 
-def generate(openrlhf: Openrlhf, result: tuple[list[Any], None, int, bool], seconds: float = 1.0) -> None:
-    """A call of `generate_samples` that takes its time."""
+def generate(
+    openrlhf: Openrlhf, result: tuple[list[Any], None, int, bool], *, seconds: float = 1.0, buffer: Any = ()
+) -> None:
+    """A call of `generate_samples` that takes its time, and keeps what is more than one iteration needs."""
 
     def made(_: Any) -> Any:
         openrlhf.pass_(seconds)
+        openrlhf.generator._sample_buffer = buffer
         return result
 
     openrlhf.play(generate_samples=made)
@@ -47,10 +49,8 @@ def step(openrlhf: Openrlhf, number: int, rollouts: list[Any], logged: dict[str,
 def test_rollouts_that_were_made_before_are_no_generation(openrlhf: Openrlhf) -> None:
     openrlhf.make_trainer(rollout__vllm_generate_batch_size=4)
     first, second = batch(), batch()
-    openrlhf.generator._sample_buffer = second
-    generate(openrlhf, (first, None, 4, False))
+    generate(openrlhf, (first, None, 4, False), buffer=second)
     step(openrlhf, 1, first)
-    openrlhf.generator._sample_buffer = list(second)
     generate(openrlhf, (second, None, 0, False), seconds=0.001)
     step(openrlhf, 2, second)
     value = openrlhf.telemetry.value
@@ -92,7 +92,7 @@ def test_an_iteration_is_numbered_from_the_checkpoint_on(openrlhf: Openrlhf) -> 
     generate(openrlhf, (rows, None, 2, False))
     step(openrlhf, 8, rows)
     assert [span.attributes["rl.loop.iteration"] for span in openrlhf.telemetry.spans("rl.loop")] == [8]
-    assert openrlhf.telemetry.value("rl.restarts") in (None, 0)
+    assert [point for point in openrlhf.telemetry.points("rl.restarts") if point.value] == []
 
 
 @pytest.mark.parametrize("where", ["generate_samples", "ppo_train", "save_logs_and_checkpoints"])
@@ -108,10 +108,7 @@ def test_a_failure_passes_through_and_ends_the_iteration(openrlhf: Openrlhf, whe
     if where != "generate_samples":
         generate(openrlhf, (rows, None, 2, False))
         openrlhf.maker.make_experience_batch(rows)
-    openrlhf.play(
-        **{where: fail},
-        **({"train_step": lambda _: openrlhf.trainer.ppo_train(0)} if where == "ppo_train" else {}),
-    )
+    openrlhf.play(**{"train_step": lambda _: openrlhf.trainer.ppo_train(0), where: fail})
     calls = {
         "generate_samples": lambda: openrlhf.generator.generate_samples(),
         "ppo_train": lambda: openrlhf.trainer.train_step(rows, 0),
