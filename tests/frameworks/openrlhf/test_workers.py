@@ -24,6 +24,7 @@ def arrives(iteration: int, **more: str) -> dict[str, str]:
 def worker(openrlhf: Openrlhf) -> Openrlhf:
     """As in an actor of a run that another process has launched."""
     openrlhf.telemetry.session.recorder.process.launcher = False
+    openrlhf.telemetry.session.flush(0)  # it has exported before
     return openrlhf
 
 
