@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from statistics import fmean
 from typing import Any
@@ -35,6 +36,8 @@ class Runners:
         self._undo: list[Callable[[], None]] = []
         self._world = 1
         self._next = 0
+        self._learnt: Callable[[], Any] = lambda: None
+        """The runner that learnt last."""
         self._rollout: Call | None = None
         """The sample phase that is open."""
         self._episodes = Episodes()
@@ -58,7 +61,9 @@ class Runners:
         self._env, self._alg = runner.env, runner.alg
         self._optimizer = getattr(runner.alg, "optimizer", _NOBODY)
         self._world = int(getattr(runner, "gpu_world_size", 1))
-        self._next = runner.current_learning_iteration  # one that was loaded is done again
+        if runner.current_learning_iteration > 0 or self._learnt() in (None, runner):
+            self._next = runner.current_learning_iteration  # the last, or one that was loaded, is done again
+        self._learnt = weakref.ref(runner)  # another one's iterations are counted on: nothing is done again
         self._episodes = Episodes()
         self._watch(runner)
         setup.identify(self._recorder, runner)

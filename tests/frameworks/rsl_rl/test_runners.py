@@ -48,6 +48,18 @@ def test_a_second_call_of_learn_does_the_last_iteration_again(tmp_path: Path) ->
     assert run.total("rl.restarts") == 0
 
 
+def test_another_training_in_the_same_process_is_counted_on(tmp_path: Path) -> None:
+    run = train(tmp_path, iterations=2, ANOTHER="2")
+    assert [root.span.attributes["rl.loop.iteration"] for root in run.loops] == [0, 1, 2, 3]
+    assert run.total("rl.restarts") == 0
+
+
+def test_what_is_known_has_arrived_before_a_simulator_ends_the_process(tmp_path: Path) -> None:
+    run = train(tmp_path, HARD_EXIT="1")
+    assert len(run.loops) == ITERATIONS
+    assert run.total("rl.sample.steps") == ENVS * STEPS * ITERATIONS
+
+
 @pytest.mark.parametrize("version", [INSTALLED, "3.0.1"])
 def test_a_distillation_tells_its_loss_and_its_own_number_of_steps(tmp_path: Path, version: str) -> None:
     run = train(tmp_path, version, KIND="distillation")

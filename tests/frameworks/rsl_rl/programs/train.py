@@ -5,6 +5,8 @@ Usage: python train.py [ITERATIONS], with settings in the environment:
 LOG         the log directory; none is given if it is empty
 LOAD        a checkpoint to go on from
 AGAIN       further iterations, of a second call of learn
+ANOTHER     iterations of another runner, in the same process
+HARD_EXIT   whether the process ends as Isaac Sim ends it
 OPERATIONS  whether to count what PyTorch is asked to do while training, into operations.json
 FAIL        what raises in the second iteration: step or optimizer
 KIND        ppo, curious (with RND), distillation, or learner: a runner and an algorithm of the user's own
@@ -20,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import rlotel
@@ -222,36 +225,48 @@ def gather(runner_class: Any) -> Any:
     return Ranks
 
 
-def main() -> None:
-    torch.manual_seed(int(os.environ.get("RANK", "0")))
-    torch.set_num_threads(1)
-    iterations = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ITERATIONS", "4"))
-    log = os.environ.get("LOG") or None
-    if log:
-        note_what_is_logged()
-    kind: Any = runners.OnPolicyRunner
-    if KIND == "distillation":
-        kind = getattr(runners, "DistillationRunner", kind)
-    if KIND == "learner":
-        kind = OwnRunner
-    runner = gather(kind)(Points(int(os.environ.get("ENVS", "32"))), settings(), log_dir=log, device="cpu")
+def made(log: str | None) -> Any:
+    """A runner, as the settings want it."""
+    kinds = {"distillation": getattr(runners, "DistillationRunner", runners.OnPolicyRunner), "learner": OwnRunner}
+    kind = gather(kinds.get(KIND, runners.OnPolicyRunner))
+    runner = kind(Points(int(os.environ.get("ENVS", "32"))), settings(), log_dir=log, device="cpu")
+    if KIND == "distillation":  # whose teacher knows no more than its student
+        (runner.alg if MAJOR >= 4 else runner.alg.policy).__dict__[TEACHER] = True
     if load := os.environ.get("LOAD"):
         runner.load(load)
     if FAIL == "optimizer":
         let_optimizer_fail(runner.alg.optimizer)
-    if KIND == "distillation":  # whose teacher knows no more than its student
-        (runner.alg if MAJOR >= 4 else runner.alg.policy).__dict__[TEACHER] = True
+    return runner
+
+
+def learn(iterations: int, log: str | None) -> None:
+    runner = made(log)
     began = time.perf_counter()
     try:
         with counted_operations() if os.environ.get("OPERATIONS") else contextlib.nullcontext():
             runner.learn(iterations, init_at_random_ep_len=True)
         if again := int(os.environ.get("AGAIN", "0")):
             runner.learn(again)
+        if another := int(os.environ.get("ANOTHER", "0")):
+            made(log).learn(another)
     except Broken as broken:
         print(f"raised {type(broken).__name__}: {broken}")
+    print(f"seconds={time.perf_counter() - began}", flush=True)
+
+
+def main() -> None:
+    if os.environ.get("HARD_EXIT"):
+        sys.modules["isaacsim"] = ModuleType("isaacsim")
+    torch.manual_seed(int(os.environ.get("RANK", "0")))
+    torch.set_num_threads(1)
+    log = os.environ.get("LOG") or None
+    if log:
+        note_what_is_logged()
+    learn(int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ITERATIONS", "4")), log)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-    print(f"seconds={time.perf_counter() - began}")
+    if os.environ.get("HARD_EXIT"):
+        os._exit(0)
 
 
 if __name__ == "__main__":
