@@ -4,7 +4,6 @@ They are small runs of six steps, 10 s apart, by a clock that stands where it is
 """
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
