@@ -6,8 +6,11 @@ asynchronous trainer refuses to have any.
 
 from __future__ import annotations
 
+import sys
+
 from rlotel.integrations.skyrl.iterations import Iterations
 from rlotel.integrations.skyrl.rollouts import Rollouts
+from rlotel.integrations.skyrl.setup import overrides
 from rlotel.integrations.skyrl.tables import ASYNCHRONOUS, PACKAGES
 from rlotel.integrations.skyrl.updates import Updates
 from rlotel.patching import Patches
@@ -17,6 +20,8 @@ from rlotel.recorder import Recorder
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch SkyRL, as far as it is loaded in this process and whatever of it will be."""
     iterations = Iterations(recorder)
+    if (asked := overrides(sys.orig_argv, PACKAGES)) is not None:
+        iterations.starting(asked)
     rollouts = Rollouts(patches, recorder, iterations)
     updates = Updates(patches, iterations)
     patches.watch("skyrl_gym:make", after=rollouts.created)

@@ -58,6 +58,11 @@ class Iterations:
 
     # The trainer and its configuration.
 
+    def starting(self, overrides: object) -> None:
+        """This is the launcher, which may export before SkyRL has been imported and reads its configuration."""
+        self._recorder.identify(system="skyrl", system_version=_version(), **Setup(overrides).identity())
+        self._recorder.loop_is_elsewhere()
+
     def launched(self, call: Call) -> None:
         """The launcher connects to Ray; the trainer will be a task of its."""
         self._configure(Setup(call.arguments["cfg"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from rlotel.derived import Hardware
@@ -12,6 +14,21 @@ from rlotel.words import SAMPLE, TRAIN
 _ALGORITHMS = {"gae": "PPO"}
 """Advantage estimators that are not called as their algorithm is."""
 _ENGINES = "generator.inference_engine"
+
+
+def overrides(arguments: Sequence[str], packages: Sequence[str]) -> dict[str, Any] | None:
+    """The settings that a command line gives, nested; None if it is not that of a launcher in these packages."""
+    launchers = tuple(f"{package}.entrypoints." for package in packages)
+    if not any(flag == "-m" and module.startswith(launchers) for flag, module in pairwise(arguments)):
+        return None
+    found: dict[str, Any] = {}
+    for path, _, value in (argument.partition("=") for argument in arguments if "=" in argument):
+        *folders, name = path.split(".")
+        inner = found
+        for folder in folders:
+            inner = inner.setdefault(folder, {})
+        inner[name] = value
+    return found
 
 
 class Setup:

@@ -174,6 +174,28 @@ def test_the_launcher_does_not_have_the_loop_and_says_whose_it_is(sky: Sky) -> N
     assert sky.telemetry.session.process.loop == "elsewhere"
 
 
+def test_a_launcher_is_known_before_skyrl_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "python -m skyrl.train.entrypoints.main_base trainer.algorithm.advantage_estimator=gae"
+    settings = "trainer.policy.model.path=/models/qwen environment.env_class=gsm8k"
+    monkeypatch.setattr("sys.orig_argv", f"{command} {settings}".split())
+    with watched(tmp_path) as sky:
+        assert sky.telemetry.session.process.loop == "elsewhere"
+        assert sky.telemetry.session.identity.freeze() == {
+            "rl.run.id": "test",
+            "rl.system": "skyrl",
+            "rl.system.version": "0.0.0",
+            "rl.algorithm": "PPO",
+            "rl.model.name": "qwen",
+            "rl.environment.name": "gsm8k",
+        }
+
+
+def test_a_program_that_only_names_skyrl_is_no_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.orig_argv", ["python", "-m", "skyrl.tinker.api", "--port=8000"])
+    with watched(tmp_path) as sky:
+        assert sky.telemetry.session.process.loop is None
+
+
 def test_a_trainer_that_is_made_has_the_loop(sky: Sky) -> None:
     cfg = SimpleNamespace(trainer=SimpleNamespace(policy=SimpleNamespace(model=SimpleNamespace(path="/m/qwen"))))
     sky.module("utils.utils").initialize_ray(cfg)

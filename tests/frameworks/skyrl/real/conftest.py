@@ -73,8 +73,14 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """As a user starts it: a driver, Ray, and the trainer in a task of it."""
     started = "from rlotel.cli import main; main()"
     folder = tmp_path_factory.mktemp("task")
+    settings = (
+        "trainer.override_entrypoint=task",
+        "trainer.algorithm.advantage_estimator=grpo",
+        f"trainer.policy.model.path={folder / MODEL}",
+        "environment.env_class=add",
+    )
     return running.run(
-        ["-c", started, "run", "--", sys.executable, str(PROGRAMS / "task.py")],
+        ["-c", started, "run", "--", sys.executable, "-m", "skyrl.train.entrypoints.main_base", *settings],
         folder,
         path=path(),
         RLOTEL_GPU="0",

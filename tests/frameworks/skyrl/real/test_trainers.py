@@ -197,16 +197,10 @@ def test_what_fails_is_named_and_the_exception_goes_on(
     } == phases
 
 
-def test_what_an_asynchronous_rollout_fails_with_arrives_though_the_process_is_ended_at_once(
+def test_what_an_asynchronous_rollout_fails_with_arrives_though_the_process_ends_at_once(
     tmp_path: Path,
 ) -> None:
     seen = run("failing.py", tmp_path, "async", status=1)
     failed = [span for span in seen.capture.spans() if span.status_code == "error"]
     assert {phase(span) for span in failed} == {"reward", "sample", "loop"}
     assert {span.attributes["error.type"] for span in failed} == {"made_up.BrokenEnvironment"}
-
-
-def test_a_run_without_rlotel_is_the_same_run(synchronous: Run, tmp_path: Path) -> None:
-    seen = run("loop.py", tmp_path, "sync", RLOTEL_ENABLED="0")
-    assert seen.lines == []
-    assert [data["trainer/global_step"] for data in trained(seen)] == [1, 2, 3]

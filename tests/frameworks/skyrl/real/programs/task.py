@@ -1,6 +1,6 @@
 """SkyRL as a user starts it: a driver that calls `initialize_ray`, and a task of Ray in which the trainer is.
 
-Usage: rlotel run -- python task.py [PATH=VALUE...]
+Usage: rlotel run -- python -m skyrl.train.entrypoints.main_base trainer.override_entrypoint=task [PATH=VALUE...]
 """
 
 import sys
@@ -28,7 +28,9 @@ def skyrl_entrypoint(cfg: Any) -> None:
     Experiment(cfg).run()
 
 
-if __name__ == "__main__":
-    cfg = made_up.configuration(f"trainer.log_path={made_up.FOLDER / 'logs'}", *sys.argv[1:])
+def main() -> None:
+    """What the entry point that is named on the command line must have."""
+    given = [argument for argument in sys.argv[1:] if not argument.startswith("trainer.override_entrypoint=")]
+    cfg = made_up.configuration(f"trainer.log_path={made_up.FOLDER / 'logs'}", *given)
     initialize_ray(cfg)
     ray.get(skyrl_entrypoint.remote(cfg))
