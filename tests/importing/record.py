@@ -64,13 +64,10 @@ def _quiet(wandb: Any) -> dict[str, Any]:
 
 def offline_run(folder: Path) -> None:
     """W&B's file of an offline run."""
-    os.environ.update(
-        WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DISABLE_GIT="true", WANDB_DISABLE_CODE="true"
-    )
     import wandb
 
-    settings = wandb.Settings(console="off", **_quiet(wandb))
-    run = wandb.init(dir=str(folder), project="rlotel", id="recorded", settings=settings)
+    settings = wandb.Settings(console="off", silent=True, disable_git=True, disable_code=True, **_quiet(wandb))
+    run = wandb.init(mode="offline", dir=str(folder), project="rlotel", id="recorded", settings=settings)
     with patch("time.time") as now:
         for step in range(1, STEPS + 1):
             now.return_value = BEGAN + 10 * step
