@@ -12,7 +12,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 
 import rlotel
 
-rlotel.instrument()  # before `ray.init`, so that the env runners are reached
+rlotel.instrument()  # before `ray.init`, by which the env runners are reached
 
 
 def ppo() -> AlgorithmConfig:
@@ -28,8 +28,8 @@ def appo() -> AlgorithmConfig:
 
 
 def main(name: str) -> None:
-    ray.init()
     config = {"PPO": ppo, "APPO": appo}[name]()
+    ray.init()
     algorithm = config.env_runners(num_env_runners=2, num_cpus_per_env_runner=0.5).build_algo()
     for _ in range(10):
         result = algorithm.train()

@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import ray
+from ray.tune.registry import get_trainable_cls
 
 import rlotel
 
@@ -37,8 +38,6 @@ class Breaking(gymnasium.Wrapper):  # type: ignore[misc]
 
 
 def configuration(algorithm: str, settings: dict[str, Any]) -> Any:
-    from ray.tune.registry import get_trainable_cls
-
     env = {name: settings[name] for name in ("breaks_at",) if name in settings}
     config = (
         get_trainable_cls(algorithm)
@@ -102,10 +101,12 @@ def count_steps() -> list[int]:
 
 def main(name: str, **settings: Any) -> None:
     """Trains."""
+    get_trainable_cls(name)  # imports it
     rlotel.instrument()
+    config = configuration(name, settings)
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
     steps = count_steps()
-    algorithm = configuration(name, settings).build_algo()
+    algorithm = config.build_algo()
     started = time.perf_counter()
     for _ in range(int(os.environ.get("ITERATIONS", "3"))):
         result = algorithm.train()

@@ -13,7 +13,6 @@ from ray.rllib.algorithms.ppo import PPOConfig
 import rlotel
 
 rlotel.instrument()
-ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
 config = (
     PPOConfig()
     .environment("CartPole-v1")
@@ -26,6 +25,7 @@ config = (
         lr=tune.grid_search([0.001, 0.002]),
     )
 )
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
 results = tune.Tuner(
     "PPO",
     param_space=config,
