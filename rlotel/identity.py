@@ -19,6 +19,9 @@ from rlotel.semconv import attributes as attr
 CUSTOM = "custom"
 """The `rl.system` of a loop that no known framework runs."""
 
+MOST_WAITS = 40
+"""How often what is expected is waited for: loading a model may take minutes."""
+
 RUN_ID_VARIABLES = ("JOBSET_UID", "JOBSET_NAME", "SLURM_JOB_ID")
 """What schedulers call the job, in the order they are believed, after the settings and Ray."""
 
@@ -43,6 +46,8 @@ class Identity:
         self._given = {field: getattr(config, field) for field in _NAMES if getattr(config, field)}
         self._given.setdefault("run_id", _job_id(environ) or secrets.token_hex(6))
         self._found: dict[str, object] = {}
+        self._expected: set[str] = set()
+        self._waits = 0
         self._frozen: dict[str, str] | None = None
 
     @property
@@ -54,6 +59,15 @@ class Identity:
     def frozen(self) -> bool:
         """Whether it can no longer change."""
         return self._frozen is not None
+
+    def expect(self, *fields: str) -> None:
+        """Tell that an integration will offer these fields, in a while."""
+        self._expected.update(fields)
+
+    def waits(self) -> bool:
+        """After some time: whether to wait as long again for what is expected."""
+        self._waits += 1
+        return self._waits < MOST_WAITS and not self._expected <= {*self._found, *self._given}
 
     def offer(self, **found: object) -> bool:
         """Tell what a framework's configuration says; fields as in `Config`, None where unknown.

@@ -48,6 +48,7 @@ class Lifetime:
         freeze: called `freeze_after` seconds from the start, and from each `stir`.
         patches: by them `sys.exit` is watched, and left alone again once they are undone.
         faults: where errors of these are reported.
+        waits: asked before `freeze`: whether to wait as long again.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class Lifetime:
         freeze_after: float,
         patches: Patches,
         faults: Faults,
+        waits: Callable[[], bool] = lambda: False,
     ) -> None:
         self._finish = finish
         self._told_preempted = preempted
         self._on_fork_child = on_fork_child
         self._freeze = freeze
         self._freeze_after = freeze_after
+        self._waits = waits
         self._patches = patches
         self._faults = faults
         self._ending = Ending()
@@ -138,7 +141,10 @@ class Lifetime:
             if freeze_at is not None and time.monotonic() >= freeze_at:
                 freeze_at = None
                 with self._faults.contain("freeze"):
-                    self._freeze()
+                    if self._waits():
+                        freeze_at = time.monotonic() + self._freeze_after
+                    else:
+                        self._freeze()
             if byte == STOP:
                 return
             while self._tasks:

@@ -97,8 +97,7 @@ class Session:
         self._providers: Providers | None = None
         self._started = False
         self._child = False
-        self._loop_begun = False
-        self._loop_reported = False
+        self._loop_begun = self._loop_reported = False
         self._gpus: GpuCollector | None = None
         if config.gpu:
             self._gpus = GpuCollector(self.recorder, config, Node(self.run_id), announce=self._stir)
@@ -109,6 +108,7 @@ class Session:
             on_fork_child=self._forked,
             freeze=self._freeze,
             freeze_after=IDENTITY_WAIT,
+            waits=self.identity.waits,
             patches=self.patches,
             faults=self.faults,
         )

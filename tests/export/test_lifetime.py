@@ -1,5 +1,6 @@
 """Exit, SIGTERM and fork: the callbacks come when they should, and the program ends as it would without us."""
 
+import queue
 import signal
 import sys
 import threading
@@ -275,6 +276,34 @@ def test_freeze_comes_after_its_time_and_again_when_stirred() -> None:
         assert not frozen.acquire(timeout=0.2)
         lifetime.stir()
         assert frozen.acquire(timeout=5)
+    finally:
+        patches.undo()
+        lifetime.stop()
+
+
+def test_freeze_comes_later_while_there_is_something_to_wait_for() -> None:
+    events: queue.Queue[str] = queue.Queue()
+    left = iter((True, True, False))
+
+    def waits() -> bool:
+        more = next(left)
+        events.put("waits" if more else "enough")
+        return more
+
+    patches = Patches(Faults())
+    lifetime = Lifetime(
+        finish=lambda _state, _seconds: None,
+        preempted=lambda _seconds: None,
+        on_fork_child=lambda: None,
+        freeze=lambda: events.put("freeze"),
+        freeze_after=0.02,
+        patches=patches,
+        faults=Faults(),
+        waits=waits,
+    )
+    lifetime.start()
+    try:
+        assert [events.get(timeout=5) for _ in range(4)] == ["waits", "waits", "enough", "freeze"]
     finally:
         patches.undo()
         lifetime.stop()

@@ -17,6 +17,9 @@ _TRAINER = "transformers.trainer:Trainer"
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch TRL, as far as it is loaded in this process and whatever of it will be."""
     trainings = Trainings(patches, recorder)
+    # It is told when a trainer is made, before which a model may be loaded for minutes.
+    recorder.identity.expect("algorithm")
+    patches.watch(f"{_TRAINER}.__init__", after=trainings.made)
     loops, checkpoints = trainings.loops, trainings.checkpoints
     patches.watch(f"{_TRAINER}.train", before=trainings.begin, after=trainings.end, failed=trainings.end)
     patches.watch(f"{_TRAINER}._inner_training_loop", failed=trainings.own(trainings.broke_off))

@@ -84,6 +84,11 @@ class Trainings:
 
     # Trainings.
 
+    def made(self, call: Call) -> None:
+        """After a trainer was made: most likely it will train."""
+        if setup.is_trl(call.instance):
+            self._recorder.identify(**setup.identity(call.instance))
+
     def begin(self, call: Call) -> None:
         """Before `train`."""
         if self._trainer is not None or not setup.is_trl(call.instance):

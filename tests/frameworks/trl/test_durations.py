@@ -7,6 +7,8 @@ from tests.frameworks.trl.conftest import timed
 
 CLOSE = 0.001
 """Seconds that our bracket around a function may differ from a timer inside of it."""
+FEW = 0.05
+"""Seconds that what lies between our bracket and a timer around or inside of it may take."""
 PREEMPTED = 0.25
 """The same where something else got the processor."""
 
@@ -52,13 +54,13 @@ def test_rollouts_and_their_scoring_are_nearly_all_that_trl_prepares_inputs_with
     parts = [of(grpo, name) for name in ("sample", "ref_logprob", "reward")]
     longer = differences(list(map(sum, timed(grpo, "_prepare_inputs"))), list(map(sum, zip(*parts, strict=True))))
     assert min(longer) >= -CLOSE
-    assert min(longer) < 0.01  # padding, and the computation of advantages
+    assert min(longer) < FEW  # padding, and the computation of advantages
 
 
 def test_rollouts_take_as_long_as_the_model_generates_and_hardly_longer(grpo: Run) -> None:
     longer = differences(of(grpo, "sample"), first(timed(grpo, "transformers.generate")))
     assert min(longer) >= -CLOSE
-    assert min(longer) < 0.01  # tokenizing
+    assert min(longer) < FEW  # tokenizing
 
 
 def test_an_iteration_is_the_loading_of_batches_and_what_callbacks_see_as_a_step(grpo: Run) -> None:
@@ -108,7 +110,7 @@ def test_a_wait_for_rollouts_is_as_long_as_asyncgrpo_says(asynchronous: Run) -> 
     waits = [line["perf/rollout_wait_s"] for line in asynchronous.logged if "loss" in line]
     longer = differences(of(asynchronous, "sample"), waits)
     assert min(longer) >= 0
-    assert min(longer) < 0.02  # putting batches together
+    assert min(longer) < FEW  # putting batches together
     kinds = {
         node.span.attributes["rl.sample.kind"]
         for root in asynchronous.loops

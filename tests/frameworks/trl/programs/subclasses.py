@@ -7,6 +7,7 @@ reward comes from a model that another trainer evaluates meanwhile.
 from typing import Any
 
 import rlotel
+from rlotel import opened
 
 rlotel.instrument()
 
@@ -50,6 +51,7 @@ judge = SFTTrainer(
 )
 rlotel.uninstrument()
 before = methods()
+opened.IDENTITY_WAIT = 0.1  # so that it is over before the trainer is made
 rlotel.instrument()
 own = Own(
     model=tiny.model(words),
