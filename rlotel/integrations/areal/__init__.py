@@ -43,7 +43,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     for module in CONTROLLERS:
         patches.watch(f"{module}:RolloutController._collective_rpc", after=iterations.collected)
     _watch_workers(patches, Rollouts(patches, recorder))
-    Updates(recorder).watch(patches)
+    Updates(recorder, iterations).watch(patches)
     for target, role in GPU_ROLES.items():
         patches.watch(target, before=partial(_use_gpus, recorder, role), optional=True)
 

@@ -62,6 +62,11 @@ class Iterations:
         """The timer of something that may not be due."""
         self._finished: float | None = None
 
+    @property
+    def are_here(self) -> bool:
+        """Whether this process runs the loop, as the only one or as one of its ranks."""
+        return self._setup is not None
+
     # What the configuration says.
 
     def made(self, call: Call) -> None:

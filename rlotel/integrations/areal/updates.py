@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from rlotel import context
+from rlotel.integrations.areal.iterations import Iterations
 from rlotel.integrations.areal.tables import UPDATES
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call, Patches
@@ -19,8 +20,9 @@ from rlotel.semconv import attributes as attr
 class Updates:
     """The updates of this worker."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, iterations: Iterations) -> None:
         self._recorder = recorder
+        self._iterations = iterations
 
     def watch(self, patches: Patches) -> None:
         """Watch whatever trains a model."""
@@ -29,8 +31,8 @@ class Updates:
             patches.watch(target, before=before, after=self._end, failed=self._end, optional=True)
 
     def _begin(self, timed: Timed, call: Call) -> None:
-        if not self._recorder.process.worker:
-            return  # where every rank runs the loop, its own timers tell
+        if self._iterations.are_here or not self._recorder.process.worker:
+            return  # the loop's own timers tell
         loop = self._recorder.join_loop(int(call.instance.engine.get_version()) + 1)
         phase = self._recorder.open_phase(timed.phase, {attr.ROLE.name: timed.role}, inside=loop)
         call.notes["loop"], call.notes["phase"], call.notes["entered"] = loop, phase, context.enter(phase)

@@ -10,7 +10,7 @@ from rlotel.handover import ATTEMPT
 from rlotel.integrations.areal.tables import UPDATES
 from rlotel.testing import captured
 
-from .conftest import Areal
+from .conftest import Areal, settings
 
 VERSION = 6
 
@@ -74,6 +74,16 @@ def test_in_the_process_of_the_loop_its_timers_tell(areal: Areal) -> None:
     assert call(areal, "areal.trainer.ppo.actor:PPOActor.ppo_update") == "done"
     assert areal.telemetry.spans() == []
     assert areal.telemetry.points("rl.worker.duration") == []
+
+
+def test_on_another_rank_that_runs_the_loop_its_timers_tell(standins: None) -> None:
+    with captured({"RANK": "1", "WORLD_SIZE": "2"}, frameworks=("areal",)) as telemetry:
+        rank = Areal(telemetry)
+        rank.logger(settings())
+        rank.time("train_step", 0.0, lambda: call(rank, "areal.trainer.ppo.actor:PPOActor.ppo_update"))
+        rank.commit(0)
+        (point,) = telemetry.points("rl.worker.duration")
+        assert (point.attributes["rl.phase.name"], point.count, point.sum) == ("train", 1, 2.0)
 
 
 def test_what_a_reference_model_computes_is_in_no_iteration_of_its_own(worker: Areal) -> None:
