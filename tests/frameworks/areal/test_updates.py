@@ -77,7 +77,8 @@ def test_in_the_process_of_the_loop_its_timers_tell(areal: Areal) -> None:
 
 
 def test_on_another_rank_that_runs_the_loop_its_timers_tell(standins: None) -> None:
-    with captured({"RANK": "1", "WORLD_SIZE": "2"}, frameworks=("areal",)) as telemetry:
+    environ = {ATTEMPT: "test", "RANK": "1", "WORLD_SIZE": "2"}
+    with captured(environ, frameworks=("areal",)) as telemetry:
         rank = Areal(telemetry)
         rank.logger(settings())
         rank.time("train_step", 0.0, lambda: call(rank, "areal.trainer.ppo.actor:PPOActor.ppo_update"))
