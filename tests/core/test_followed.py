@@ -109,6 +109,20 @@ def test_what_is_logged_after_an_iteration_has_ended_still_belongs_to_it(trainer
     assert trainer.telemetry.value("rl.train.steps", **{"rl.role": "actor"}) == 3
 
 
+def test_an_iteration_that_was_only_a_part_of_one_goes_on(trainer: Trainer) -> None:
+    trainer.loops.begin()
+    trainer.do("generate", 1.0)
+    trainer.loops.end()
+    trainer.loops.resume()
+    trainer.do("generate", 2.0)
+    trainer.loops.end()
+    trainer.loops.close()
+    *rollouts, root = trainer.telemetry.spans()
+    assert {span.parent_id for span in rollouts} == {root.span_id}
+    assert trainer.telemetry.value("rl.loop.duration") == 3.0
+    assert trainer.seconds("rl.sample.duration") == {"generate": 3.0}
+
+
 def test_the_next_iteration_closes_the_last_and_counts_on(trainer: Trainer) -> None:
     trainer.loops.begin(7)
     trainer.loops.begin()
