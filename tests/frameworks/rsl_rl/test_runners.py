@@ -90,11 +90,13 @@ def test_a_runner_and_an_algorithm_of_the_users_own_are_followed(tmp_path: Path)
 
 def test_what_is_on_a_device_is_never_read_while_environments_step(tmp_path: Path) -> None:
     """Reading waits for a GPU. Ours add what can be queued, two sums a step; one number is read an iteration."""
-    found = []
+    found, weights = [], set()
     for enabled in ("1", "0"):
         folder = tmp_path / enabled
-        train(folder, RLOTEL_ENABLED=enabled, OPERATIONS="1", LOG="")
+        run = train(folder, RLOTEL_ENABLED=enabled, OPERATIONS="1", LOG="")
         found.append(json.loads((folder / "operations.json").read_text()))
+        weights.add(run.output.partition("weights=")[2].split()[0])
+    assert len(weights) == 1  # what is learnt is the same to the bit
     ours, plain = found
     more = {name: count - plain.get(name, 0) for name, count in ours.items() if count != plain.get(name, 0)}
     assert more == {

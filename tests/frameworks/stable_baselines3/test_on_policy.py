@@ -1,5 +1,6 @@
 """PPO: each rollout with its update is an iteration, and its numbers are those of the run."""
 
+import re
 from itertools import groupby
 from pathlib import Path
 
@@ -135,6 +136,13 @@ def test_a_run_that_goes_on_restores_and_counts_from_there(tmp_path: Path) -> No
     assert run.observations("rl.checkpoint.duration", **{"rl.checkpoint.operation": "restore"}) == 1
     assert run.total("rl.sample.steps") == 2 * ROWS
     assert run.total("rl.restarts") == 0
+
+
+def test_what_is_learnt_is_the_same_to_the_bit_without_rlotel(tmp_path: Path, ppo: Run) -> None:
+    run = train(tmp_path, RLOTEL_ENABLED="0")
+    assert run.lines == []
+    (without,) = re.findall("weights=(.*)", run.output)
+    assert re.findall("weights=(.*)", ppo.output) == [without]
 
 
 def test_a_second_training_in_the_same_process_is_no_restart(tmp_path: Path) -> None:

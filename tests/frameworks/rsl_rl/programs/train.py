@@ -14,6 +14,7 @@ ENVS        environments of each rank
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import sys
@@ -239,6 +240,12 @@ def made(log: str | None) -> Any:
     return runner
 
 
+def digest(optimizer: torch.optim.Optimizer) -> str:
+    """Of all that was learnt, to the bit."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    return hashlib.sha256(b"".join(weight.detach().numpy().tobytes() for weight in weights)).hexdigest()
+
+
 def learn(iterations: int, log: str | None) -> None:
     runner = made(log)
     began = time.perf_counter()
@@ -251,7 +258,9 @@ def learn(iterations: int, log: str | None) -> None:
             made(log).learn(another)
     except Broken as broken:
         print(f"raised {type(broken).__name__}: {broken}")
-    print(f"seconds={time.perf_counter() - began}", flush=True)
+    elapsed = time.perf_counter() - began
+    print(f"weights={digest(runner.alg.optimizer)}")
+    print(f"seconds={elapsed}", flush=True)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ SAVE, LOAD  a checkpoint to write at the end, and one to go on from
 FAIL        what raises in the second iteration: step or train
 """
 
+import hashlib
 import json
 import os
 import sys
@@ -200,6 +201,8 @@ def main() -> None:
         model.save(save)
         if KIND in ("dqn", "sac"):
             model.save_replay_buffer(f"{save}-buffer")
+    weights = b"".join(weight.detach().numpy().tobytes() for weight in model.policy.parameters())
+    print(f"weights={hashlib.sha256(weights).hexdigest()}")
     print(f"seconds={elapsed}")
 
 
