@@ -75,6 +75,7 @@ def offline_run(folder: Path, *, dated: bool) -> None:
                 now.return_value = BEGAN + 10 * step
             run.log({**values(step), "nested": {"a": step}, "text": "hello"}, step=step)
     run.finish()
+    wandb.teardown()  # only then all of it is on the disk
 
 
 def main() -> None:
