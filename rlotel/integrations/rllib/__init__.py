@@ -34,6 +34,8 @@ BUFFERS = (
 
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch RLlib; which of it happens in this process shows when it does."""
+    # It is told by the first configuration, which may come long after Ray was started.
+    recorder.identity.expect("algorithm")
     algorithms, workers = Algorithms(recorder), Workers(recorder)
     _watch_algorithms(patches, algorithms)
     _watch_phases(patches, algorithms)

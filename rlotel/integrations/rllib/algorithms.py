@@ -34,10 +34,7 @@ class Algorithms:
     # Its life.
 
     def configured(self, call: Call) -> None:
-        """After a configuration is made, or is told its environment, long before there is an algorithm.
-
-        It takes long to start Ray and to import all this, and identity is settled after a while.
-        """
+        """After a configuration is made, or is told its environment: most likely there will be an algorithm."""
         config = call.instance
         kind = getattr(config, "algo_class", None)
         if isinstance(kind, type):
