@@ -225,7 +225,8 @@ def test_only_the_trainers_own_queue_brings_rollouts(openrlhf: Openrlhf) -> None
     openrlhf.play(get=lambda _: (rows, {}, None, 1.0))
     openrlhf.queue().get()
     assert openrlhf.telemetry.points("rl.loop.age") == []
-    for payload in (("eval", 2, {}), (rows, {}, None, 1.0), "done"):
+    payloads: list[Any] = [("eval", 2, {}), (rows, {}, None, 1.0), "done"]
+    for payload in payloads:
 
         def get(_: Any, payload: Any = payload) -> Any:
             openrlhf.pass_(3)

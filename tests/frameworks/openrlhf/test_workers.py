@@ -28,7 +28,7 @@ def worker(openrlhf: Openrlhf) -> Openrlhf:
     return openrlhf
 
 
-def seconds(openrlhf: Openrlhf, name: str) -> tuple[int | None, float | None]:
+def seconds(openrlhf: Openrlhf, name: str) -> tuple[Any, Any]:
     (point,) = openrlhf.telemetry.points("rl.worker.duration", **{"rl.phase.name": name})
     return point.count, point.sum
 
