@@ -7,15 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import tiny  # type: ignore[import-not-found]
+import torch
+from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer, packing
+from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
 
 import rlotel
-
-rlotel.instrument()
-
-import tiny  # type: ignore[import-not-found]  # noqa: E402 - it loads TRL
-import torch  # noqa: E402
-from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer, packing  # noqa: E402
-from trl.experimental.async_grpo.async_rollout_worker import RolloutSample  # noqa: E402
 
 # The attention of packed rows is a kernel for GPUs; what it computes makes no difference here.
 packing._flash_attn = lambda: SimpleNamespace(flash_attn_varlen_func=lambda query, *_, **__: query)
@@ -88,6 +85,7 @@ class Transfer:
     def destroy(self) -> None: ...
 
 
+rlotel.instrument()
 words = tiny.tokenizer()
 trainer = AsyncGRPOTrainer(
     model=tiny.model(words).config._name_or_path,

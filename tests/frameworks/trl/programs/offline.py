@@ -2,14 +2,10 @@
 
 from typing import Any
 
-import rlotel
-
-rlotel.instrument()
-
-import tiny  # type: ignore[import-not-found]  # noqa: E402 - it loads TRL
-from datasets import Dataset  # noqa: E402
-from transformers import Qwen2ForSequenceClassification  # noqa: E402
-from trl import (  # noqa: E402
+import tiny  # type: ignore[import-not-found]
+from datasets import Dataset
+from transformers import Qwen2ForSequenceClassification
+from trl import (
     DPOConfig,
     DPOTrainer,
     KTOConfig,
@@ -19,6 +15,8 @@ from trl import (  # noqa: E402
     SFTConfig,
     SFTTrainer,
 )
+
+import rlotel
 
 PAIRS = [{"prompt": f"{a}+1=", "chosen": str(a + 1), "rejected": str(a)} for a in range(8)] * 8
 JUDGED = [{"prompt": f"{a}+1=", "completion": str(a + a % 2), "label": bool(a % 2)} for a in range(8)] * 8
@@ -35,6 +33,7 @@ def train(trainer: Any, config: Any, model: Any, rows: list[dict[str, Any]], **s
     ).train()
 
 
+rlotel.instrument()
 words = tiny.tokenizer()
 train(SFTTrainer, SFTConfig, tiny.model(words), TEXTS, max_length=16)
 train(DPOTrainer, DPOConfig, tiny.model(words), PAIRS)

@@ -6,15 +6,13 @@ reward comes from a model that another trainer evaluates meanwhile.
 
 from typing import Any
 
+import tiny  # type: ignore[import-not-found]
+from datasets import Dataset
+from transformers import Trainer, TrainingArguments
+from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
+
 import rlotel
 from rlotel import opened
-
-rlotel.instrument()
-
-import tiny  # type: ignore[import-not-found]  # noqa: E402 - it loads TRL
-from datasets import Dataset  # noqa: E402
-from transformers import Trainer, TrainingArguments  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
 
 METHODS = ("_generate", "_generate_and_score_completions", "_calculate_rewards", "compute_loss", "log")
 
@@ -35,6 +33,7 @@ def methods() -> list[Any]:
     return [vars(kind).get(name) for kind in (Own, GRPOTrainer, Trainer) for name in METHODS]
 
 
+rlotel.instrument()
 words = tiny.tokenizer()
 texts = Dataset.from_list([{"text": "1+1=2"}] * 8)
 ids = Dataset.from_list([{"input_ids": [4, 5], "labels": [4, 5]}] * 8)

@@ -6,15 +6,13 @@ Every second rollout calls the tool once, so that it has two turns.
 import time
 from typing import Any
 
+import tiny  # type: ignore[import-not-found]
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+from trl.chat_template_utils import qwen3_chat_template
+from trl.generation.vllm_generation import VLLMGeneration
+
 import rlotel
-
-rlotel.instrument()
-
-import tiny  # type: ignore[import-not-found]  # noqa: E402 - it loads TRL
-from datasets import Dataset  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
-from trl.chat_template_utils import qwen3_chat_template  # noqa: E402
-from trl.generation.vllm_generation import VLLMGeneration  # noqa: E402
 
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 3, "b": 4}}\n</tool_call><|im_end|>'
 ANSWER = "7<|im_end|>"
@@ -67,6 +65,7 @@ def right(completions: list[list[dict[str, Any]]], **_: Any) -> list[float]:
 
 
 VLLMGeneration._init_vllm = lambda self: setattr(self, "vllm_client", Server())
+rlotel.instrument()
 words = tiny.tokenizer()
 words.chat_template = qwen3_chat_template
 tiny.record_timers()

@@ -9,16 +9,15 @@ import sys
 import time
 from typing import Any
 
+import tiny  # type: ignore[import-not-found]
+from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer
+
 import rlotel
-
-rlotel.instrument()
-
-import tiny  # type: ignore[import-not-found]  # noqa: E402 - it loads TRL
-from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer  # noqa: E402
 
 
 def main(kind: str, *settings: str) -> None:
     """Train."""
+    rlotel.instrument()
     tiny.record_timers()
     words = tiny.tokenizer()
     given: dict[str, Any] = {

@@ -8,13 +8,11 @@
 
 from typing import Any
 
+import tiny  # type: ignore[import-not-found]
+import torch
+from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer
+
 import rlotel
-
-rlotel.instrument()
-
-import tiny  # type: ignore[import-not-found]  # noqa: E402 - it loads TRL
-import torch  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer  # noqa: E402
 
 
 class RewardBroken(RuntimeError):
@@ -85,6 +83,7 @@ def fails(trainer: Any, error: Exception) -> None:
     raise AssertionError("nothing failed")
 
 
+rlotel.instrument()
 words = tiny.tokenizer()
 twice = {"num_iterations": 2, "max_steps": 6, "save_strategy": "steps", "save_steps": 2}
 fails(grpo(breaking, "checkpoints", **twice), broken)
