@@ -19,7 +19,7 @@ HEAVY_VENV := .venv-trainers-heavy
 HEAVY := skyrl openrlhf areal
 HEAVY_RELEASES := skyrl==0.3.0 openrlhf==0.11.2 areal==1.0.4
 
-.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-verl test-nemo test-trainers test-trainers-heavy system-packages bench bench-ray bench-verl clean
+.PHONY: help demo test check lint types layers fresh unit generate venv test-oldest test-frameworks test-ray test-verl test-nemo test-trainers test-trainers-heavy system-packages bench bench-ray bench-verl bench-trainers bench-trainers-heavy chart clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -65,6 +65,15 @@ bench-ray: $(RAY_VENV)/.ready ## what a call of a Ray actor costs, next to Ray's
 bench-verl: $(VERL_VENV)/.ready ## what verl's own loop costs, with and without rlotel, and with a dead collector
 	$(VERL_VENV)/bin/python -m benchmarks.verl_loop
 
+bench-trainers: $(TRAINERS_VENV)/.ready ## what the loops of TRL, RLlib, rsl_rl, Stable-Baselines3 and skrl cost with rlotel
+	$(TRAINERS_VENV)/bin/python -m benchmarks.trainers --out benchmarks/trainers.json $(TRAINERS)
+
+bench-trainers-heavy: $(HEAVY_VENV)/.ready ## the same of SkyRL, OpenRLHF and AReaL
+	$(HEAVY_VENV)/bin/python -m benchmarks.trainers --out benchmarks/trainers.json $(HEAVY)
+
+chart: $(VENV)/.dev ## draw what was measured of the trainers
+	$(BIN)/python -m benchmarks.chart benchmarks/trainers.json docs/overhead.png
+
 test-oldest: $(OLDEST)/.dev ## the core tests on the oldest OpenTelemetry that is promised
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup
 
@@ -80,7 +89,7 @@ test-verl: $(VERL_VENV)/.ready ## verl's real loops on a CPU, 0.5 to 0.9, withou
 	$(VERL_VENV)/bin/python -m pytest tests/frameworks/verl
 
 test-trainers: $(TRAINERS_VENV)/.ready ## TRL, RLlib, rsl_rl, Stable-Baselines3 and skrl on a CPU (about 6 min)
-	$(TRAINERS_VENV)/bin/python -m pytest $(addprefix tests/frameworks/,$(TRAINERS))
+	$(TRAINERS_VENV)/bin/python -m pytest $(addprefix tests/frameworks/,$(TRAINERS)) tests/adapters tests/importing
 
 test-trainers-heavy: $(HEAVY_VENV)/.ready ## SkyRL, OpenRLHF and AReaL on a CPU with engines that are none (not in CI)
 	$(HEAVY_VENV)/bin/python -m pytest $(addprefix tests/frameworks/,$(HEAVY))
