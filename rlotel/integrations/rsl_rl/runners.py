@@ -36,7 +36,7 @@ class Runners:
         self._undo: list[Callable[[], None]] = []
         self._world = 1
         self._next = 0
-        self._learnt: Callable[[], Any] = lambda: None
+        self._learnt: Callable[[], Any] | None = None
         """The runner that learnt last."""
         self._rollout: Call | None = None
         """The sample phase that is open."""
@@ -61,9 +61,10 @@ class Runners:
         self._env, self._alg = runner.env, runner.alg
         self._optimizer = getattr(runner.alg, "optimizer", _NOBODY)
         self._world = int(getattr(runner, "gpu_world_size", 1))
-        if runner.current_learning_iteration > 0 or self._learnt() in (None, runner):
-            self._next = runner.current_learning_iteration  # the last, or one that was loaded, is done again
-        self._learnt = weakref.ref(runner)  # another one's iterations are counted on: nothing is done again
+        again = self._learnt is None or self._learnt() is runner
+        if again or runner.current_learning_iteration > 0:  # the last, or one that was loaded, is done again
+            self._next = runner.current_learning_iteration
+        self._learnt = weakref.ref(runner)  # another one's are counted on: nothing of its is done again
         self._episodes = Episodes()
         self._watch(runner)
         setup.identify(self._recorder, runner)

@@ -255,7 +255,8 @@ def learn(iterations: int, log: str | None) -> None:
         if again := int(os.environ.get("AGAIN", "0")):
             runner.learn(again)
         if another := int(os.environ.get("ANOTHER", "0")):
-            made(log).learn(another)
+            runner = made(log)  # the first is gone
+            runner.learn(another)
     except Broken as broken:
         print(f"raised {type(broken).__name__}: {broken}")
     elapsed = time.perf_counter() - began
