@@ -26,12 +26,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+import torch.utils.tensorboard  # slow to load on a busy machine, and an identity is not waited for that long
+
 import rlotel
 
 rlotel.instrument(gpu=False)
 
-import torch  # noqa: E402 - as the frameworks are found by themselves, instrumented first
-from rsl_rl import algorithms, runners  # noqa: E402
+from rsl_rl import algorithms, runners  # noqa: E402 - what is imported later is watched as well
 from rsl_rl.env import VecEnv  # noqa: E402
 
 MAJOR = int(version("rsl-rl-lib").partition(".")[0])

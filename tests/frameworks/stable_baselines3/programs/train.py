@@ -17,14 +17,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gymnasium
+import numpy as np
+import torch
+import torch.utils.tensorboard  # slow to load on a busy machine, and an identity is not waited for that long
+
 import rlotel
 
 rlotel.instrument(gpu=False)
 
-import gymnasium  # noqa: E402 - as the frameworks are found by themselves, instrumented first
-import numpy as np  # noqa: E402
-import stable_baselines3 as sb3  # noqa: E402
-import torch  # noqa: E402
+import stable_baselines3 as sb3  # noqa: E402 - what is imported later is watched as well
 from stable_baselines3.common import callbacks, evaluation, logger  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
