@@ -34,8 +34,8 @@ from rlotel.semconv.attributes import RunState
 from rlotel.tracing import Tracing
 from rlotel.version import __version__
 
-IDENTITY_WAIT = 15.0
-"""Seconds that a process without a loop waits for its identity before it exports."""
+IDENTITY_WAIT, WORKER_WAIT = 60.0, 15.0
+"""Seconds that a process without a loop waits for its identity before it exports: imports take long, workers die."""
 EXIT_BOUND = 5.0
 """Seconds that the end of a process may take longer because of rlotel."""
 WORKER_EXIT = 2.0
@@ -107,7 +107,7 @@ class Session:
             preempted=self._preempted,
             on_fork_child=self._forked,
             freeze=self._freeze,
-            freeze_after=IDENTITY_WAIT,
+            freeze_after=WORKER_WAIT if launched else IDENTITY_WAIT,
             waits=self.identity.waits,
             patches=self.patches,
             faults=self.faults,
