@@ -54,6 +54,7 @@ KNOWN: Mapping[str, Known] = {
     "verl": Known("rlotel.integrations.verl", "verl", needs=("ray",)),
     "rsl_rl": Known("rlotel.integrations.rsl_rl", "rsl_rl"),
     "stable_baselines3": Known("rlotel.integrations.stable_baselines3", "stable_baselines3"),
+    "skrl": Known("rlotel.integrations.skrl", "skrl"),
 }
 
 

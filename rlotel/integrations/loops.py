@@ -77,6 +77,7 @@ class Loops:
         self.closing: list[Callable[[], None]] = []
         """What is to be done before an iteration closes: add what only a whole one tells."""
         self._entered: context.Entered | None = None
+        self._stopped = False
         self._phases: dict[Key, Phase] = {}
         self._last: int | None = None
         self._returns = 0
@@ -142,7 +143,17 @@ class Loops:
             self.recorder.ages.end(loop)
             loop.abandon()
 
+    def stop(self) -> None:
+        """Nothing is watched any more: an iteration that has ended is recorded, any other leaves no trace."""
+        self._stopped = True
+        if self.ended is None:
+            self.forget()
+        else:
+            self.close()
+
     def _leave(self) -> None:
+        if self._stopped and isinstance(context.current(), Phase):
+            return  # as that ends, the iteration would be current again
         entered, self._entered = self._entered, None
         if entered is not None:
             context.leave(entered)
@@ -205,6 +216,8 @@ class Loops:
         if phase is None:
             return
         context.leave(call.notes.pop("entered"))
+        if self._stopped:
+            self._leave()
         self.recorder.close_phase(phase, call.error, at=at)
         timed: Timed = call.notes["timed"]
         saved = timed.operation is CheckpointOperation.SAVE and timed.durable

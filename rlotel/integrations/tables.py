@@ -84,16 +84,13 @@ def tell(recorder: Recorder, logged: Mapping[str, Any], table: Gauges) -> None:
     for key, gauges in table.items():
         if (value := logged.get(key)) is None:
             continue
+        with contextlib.suppress(gates.Refused):
+            value = gates.number(value)
+        # Else it is refused, and counted as that. It isn't looked into: that might wait for an accelerator.
+        number = type(value) is float
         for gauge in several(gauges):
-            if not (gauge.zero_is_unknown and value == 0):
-                recorder.set(gauge.metric, _scaled(value, gauge.scale), gauge.attributes)
-
-
-def _scaled(value: Any, scale: float) -> Any:
-    try:
-        return value if scale == 1.0 else gates.number(value) * scale
-    except gates.Refused:
-        return value  # to be refused, and counted as that
+            if not (number and gauge.zero_is_unknown and value == 0):
+                recorder.set(gauge.metric, value * gauge.scale if number else value, gauge.attributes)
 
 
 def evaluated(recorder: Recorder, scores: Mapping[str, Any], prefix: str = "") -> None:

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 
+import rlotel
+from rlotel import context
 from rlotel.integrations.loops import Loops
 from rlotel.integrations.tables import Gauge, Gauges, Timed, kl, loss, of
 from rlotel.patching import Call
@@ -301,3 +304,47 @@ def test_what_a_call_did_is_counted_with_the_phase_that_it_was(trainer: Trainer)
     trainer.loops.close()
     assert len(asked) == 1
     assert trainer.telemetry.value("rl.sample.samples") == 8
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_who_lets_go_of_an_iteration_leaves_nothing_of_it_current(trainer: Trainer, inside: bool) -> None:
+    telemetry = trainer.telemetry
+    telemetry.session.patches.when_undone(trainer.loops.stop)
+    trainer.loops.begin(1)
+    if inside:
+        trainer.do("generate", 1.0, lambda: trainer.do("score", 1.0, rlotel.uninstrument))
+    else:
+        rlotel.uninstrument()
+    assert context.current() is None
+    assert not trace.get_current_span().get_span_context().is_valid
+
+
+def test_an_iteration_that_waits_to_be_logged_is_recorded_when_it_is_let_go_of(trainer: Trainer) -> None:
+    trainer.telemetry.session.patches.when_undone(trainer.loops.stop)
+    trainer.loops.begin(1)
+    trainer.do("update", 2.0)
+    trainer.loops.end()
+    rlotel.uninstrument()
+    (loop,) = trainer.telemetry.spans("rl.loop")
+    assert loop.end_ns - loop.start_ns == 2_000_000_000
+
+
+class OnDevice:
+    """A tensor on an accelerator: whoever looks at what it is waits for it."""
+
+    device = types.SimpleNamespace(type="cuda")
+
+    def __bool__(self) -> bool:
+        raise AssertionError("it is waited for")
+
+    __float__ = __eq__ = __mul__ = __bool__  # type: ignore[assignment]
+
+
+def test_a_value_on_an_accelerator_is_refused_and_not_waited_for(trainer: Trainer) -> None:
+    trainer.loops.begin()
+    trainer.loops.tell({"kl": OnDevice(), "mfu": OnDevice(), "loss": 0.5}, GAUGES)
+    trainer.loops.close()
+    assert trainer.telemetry.points("rl.kl.divergence") == trainer.telemetry.points("rl.train.mfu") == []
+    assert trainer.telemetry.value("rl.train.loss", **{"rl.loss.type": "policy"}) == 0.5
+    refused = trainer.telemetry.points("rlotel.values.refused", **{"rlotel.refusal.reason": "device_tensor"})
+    assert sum(point.value or 0 for point in refused) == 3

@@ -35,7 +35,7 @@ class Trainer:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._loops = Loops(recorder)
+        self.loops = Loops(recorder)
         self._counts = Counts(recorder)
         self._setup = Setup()
         self._trainer: Any = None
@@ -69,8 +69,8 @@ class Trainer:
         self._trainer = call.instance
         self._setup = Setup(call.arguments["strategy"].args)
         self.meet(self._setup)
-        self._loops.setup, self._counts.setup = self._setup.phases(), self._setup
-        self.groups.train_batch_size = self._loops.setup.train_batch_size
+        self.loops.setup, self._counts.setup = self._setup.phases(), self._setup
+        self.groups.train_batch_size = self.loops.setup.train_batch_size
         self._recorder.loop_is_here()
         self._counts.models.look_up(self._setup)
 
@@ -91,7 +91,7 @@ class Trainer:
         if not self._begun:
             self._begin()
         kind = SampleKind.WAIT if rows.buffered(call.instance, self._setup.rows) else SampleKind.GENERATE
-        self._counts.sample = self._loops.open(_SAMPLE[kind], call)
+        self._counts.sample = self.loops.open(_SAMPLE[kind], call)
 
     def generated(self, call: Call) -> None:
         """After it. That the prompts have run out shows only when it returns nothing."""
@@ -100,13 +100,13 @@ class Trainer:
         if not rollouts and not consumed:
             drop(call, self._recorder)
             if self._episodes <= 0:
-                self._loops.forget()
+                self.loops.forget()
                 self._begun = False
                 self._over()
             return
         if self._counts.sample is not None:
             rows.stamp(call.instance, call.result, self._counts.sample, self._recorder.now())
-        self._loops.shut(call)
+        self.loops.shut(call)
         self._begun = not rollouts
 
     def waiting(self, call: Call) -> None:
@@ -133,7 +133,7 @@ class Trainer:
             self._recorder.close_phase(waited)
 
     def _begin(self, at: float | None = None) -> None:
-        self._loops.begin(self._done + 1, at=at)
+        self.loops.begin(self._done + 1, at=at)
         self.groups.forget()
         self._counts.begin()
         self._begun = True
@@ -144,23 +144,23 @@ class Trainer:
         """Before `make_experience_batch`."""
         if not self.here:
             return
-        if self._loops.current is None:
+        if self.loops.current is None:
             self._begin()
         self._begun = False
-        self._loops.open(Timed(EXPERIENCE), call)
+        self.loops.open(Timed(EXPERIENCE), call)
         self._counts.brought(call)
 
     def made_experience(self, call: Call) -> None:
         """After it; what was made goes to the workers that train, in no function of its own."""
         self.groups.close(None, call.error)
-        self._loops.shut(call)
+        self.loops.shut(call)
         if self.here and call.error is None:
             self._moving = self._recorder.open_phase("data")
 
     def computing_advantages(self, call: Call) -> None:
         """Before `compute_advantages_and_returns`."""
         if self.here:
-            self._loops.open(Timed("advantage"), call)
+            self.loops.open(Timed("advantage"), call)
 
     # Updates.
 
@@ -176,7 +176,7 @@ class Trainer:
         if method != "save_checkpoint":
             self.groups.updating(method, call.instance, self._trainer, call)
         elif self._saving is not None and self._setup.saves and "phase" not in self._saving.notes:
-            self._loops.open(_SAVE, self._saving)
+            self.loops.open(_SAVE, self._saving)
 
     def requested(self, call: Call) -> None:
         """After it."""
@@ -190,20 +190,20 @@ class Trainer:
 
     def syncing(self, call: Call) -> None:
         """Before `broadcast_to_vllm` of the base class. An asynchronous trainer's own first waits for a lock."""
-        call.notes["sync"] = self._loops.open(Timed(SYNC), call)
+        call.notes["sync"] = self.loops.open(Timed(SYNC), call)
 
     def synced(self, call: Call) -> None:
         """After it."""
         if call.notes["sync"] is not None and call.error is None:
             self._counts.synced(call.notes["sync"])
-        self._loops.shut(call)
+        self.loops.shut(call)
 
     def broke_off(self, call: Call) -> None:
         """After `train_step` has raised, or what else an iteration consists of."""
         self.groups.close(None, call.error)
         self._moved(call.error)
-        self._loops.shut(call)
-        self._loops.end(call.error)
+        self.loops.shut(call)
+        self.loops.end(call.error)
         self._begun = False
 
     def _moved(self, error: BaseException | None) -> None:
@@ -218,36 +218,36 @@ class Trainer:
         self._saving = call
         self._done = int(call.arguments["global_step"])
         logged = call.arguments["logs_dict"] or {}
-        self._loops.tell(logged, GAUGES)
+        self.loops.tell(logged, GAUGES)
         if self._setup.kl_is_loss:
-            self._loops.tell(logged, KL_LOSS)
+            self.loops.tell(logged, KL_LOSS)
 
     def logged(self, call: Call) -> None:
         """After it; an evaluation may follow, which is a part of the iteration."""
         self._saving = None
-        self._loops.shut(call)
+        self.loops.shut(call)
         every, prompts = self._setup.get("eval.steps"), getattr(self._trainer, "eval_dataloader", None)
         if not (every and prompts and self._done % every == 0):
             self._close()
 
     def evaluating(self, call: Call) -> None:
         """Before `generate_eval_samples`, in a trainer that makes its rollouts itself."""
-        self._loops.open(_EVALUATE, call)
+        self.loops.open(_EVALUATE, call)
 
     def evaluated(self, call: Call) -> None:
         """Before `save_best_checkpoint`: the scores are there."""
         self._saving = call
         scores = call.arguments["eval_metrics"] or {}
-        self._loops.evaluated({name: scores[name] for name in scores if name not in SIZES}, EVALUATION)
+        self.loops.evaluated({name: scores[name] for name in scores if name not in SIZES}, EVALUATION)
 
     def saved_best(self, call: Call) -> None:
         """After it."""
         self._saving = None
-        self._loops.shut(call)
+        self.loops.shut(call)
         self._close()
 
     def _close(self) -> None:
-        self._loops.close()
+        self.loops.close()
         if self._episodes <= 0:
             self._over()
 
@@ -257,7 +257,7 @@ class Trainer:
 
     def ended(self, call: Call) -> None:
         """After a phase that has no more to it."""
-        self._loops.shut(call)
+        self.loops.shut(call)
 
 
 def is_end(item: object) -> bool:

@@ -7,7 +7,9 @@ one iteration runs once for each batch of rollouts, until there are enough: only
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
@@ -44,8 +46,7 @@ class Iterations:
         self.loops = Loops(recorder)
         self.models = Models(recorder)
         self.setup = Setup(None)
-        self.trainer: Any = None
-        """The trainer, from when it is made; without one timers are those of something else, such as SFT."""
+        self._trainer: Callable[[], Any] = _nobody
         self.met: list[Callable[[Any], None]] = []
         """What is to be done before a trainer's first timer, when it has got all its parts."""
         self.ending: list[Callable[[], None]] = []
@@ -57,6 +58,14 @@ class Iterations:
         self._open: dict[int, Call] = {}
 
     # The trainer and its configuration.
+
+    @property
+    def trainer(self) -> Any:
+        """The trainer, from when it is made; without one timers are those of something else, such as SFT.
+
+        It isn't kept alive: Ray takes the GPUs of workers back when the last who knows them is gone.
+        """
+        return self._trainer()
 
     def starting(self, overrides: object) -> None:
         """This is the launcher, which may export before SkyRL has been imported and reads its configuration."""
@@ -70,12 +79,20 @@ class Iterations:
 
     def made(self, call: Call) -> None:
         """A trainer is being made, here."""
-        kinds = {kind.__name__ for kind in type(call.instance).__mro__}
+        self._meet(call.instance, call.arguments["cfg"])
+
+    def trains(self, call: Call) -> None:
+        """One begins to train that was made before it was watched, or before another one."""
+        if self.trainer is not call.instance:
+            self._meet(call.instance, call.instance.cfg)
+
+    def _meet(self, trainer: Any, configuration: object) -> None:
+        kinds = {kind.__name__ for kind in type(trainer).__mro__}
         # The setting that says so is no older than 0.3.
-        self._configure(Setup(call.arguments["cfg"], asynchronous=ASYNCHRONOUS in kinds))
+        self._configure(Setup(configuration, asynchronous=ASYNCHRONOUS in kinds))
         self.loops.setup = self.setup.phases()
         self.models.look_up(self.setup)
-        self.trainer, self._new = call.instance, True
+        self._trainer, self._new = weakref.ref(trainer), True
         self._recorder.loop_is_here()
 
     def _configure(self, setup: Setup) -> None:
@@ -88,12 +105,12 @@ class Iterations:
     def started(self, call: Call) -> None:
         """Before `Timer.__enter__`."""
         name = call.instance.message
-        if self.trainer is None:
+        if (trainer := self.trainer) is None:
             return
         if self._new:
             self._new = False
             for meet in self.met:
-                meet(self.trainer)
+                self._do(meet, trainer)
         if name == STEP:
             self._begin()
         elif (timed := self._timed(name)) is None or self.loops.open(timed, call) is None:
@@ -116,9 +133,14 @@ class Iterations:
             return
         if error is None:
             for tell in self.timed.get(name, ()):
-                tell()
+                self._do(tell)
         opened.error = error
         self.loops.shut(opened)
+
+    def _do(self, what: Callable[..., None], *arguments: object) -> None:
+        """A part of what is to be done; if it fails, the rest, such as the end of a phase, is still done."""
+        with self._recorder.faults.contain(f"skyrl {what}"):
+            what(*arguments)
 
     def _begin(self) -> None:
         if self.loops.current is not None and not self._logged:
@@ -130,8 +152,15 @@ class Iterations:
     def end(self, error: BaseException | None = None) -> None:
         """What the timer of an iteration is around is over."""
         for tell in self.ending:
-            tell()
+            self._do(tell)
         self.loops.end(error)
+
+    def stop(self) -> None:
+        """Nothing is watched any more, in the middle of whatever is timed."""
+        while self._open:
+            _, opened = self._open.popitem()
+            self.loops.shut(opened)
+        self.loops.stop()
 
     def restoring(self, call: Call) -> None:
         """Before the trainer looks for a checkpoint to go on from."""
