@@ -7,6 +7,7 @@ lists, which it averages and clears at a write interval of its own: the latest o
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable
 from statistics import fmean
@@ -54,8 +55,8 @@ GAUGES: Gauges = {
 EPISODES = ("Reward / Total reward (mean)", "Episode / Total timesteps (mean)")
 """Of an evaluation, these are its scores."""
 OPTIMIZERS = ("optimizer", "critic_optimizer")
-"""Where the one is that steps once a gradient step; TRPO has none for its policy. A scaler steps it: where there is a
-scheduler, that has put a `step` of its own on it before it could be watched."""
+"""Where the one is that steps once a gradient step; TRPO has none for its policy. It is the scaler that steps it, and
+that is watched: a scheduler has put a `step` of its own on the optimizer before it could be."""
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
@@ -69,7 +70,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     for method, timed in CHECKPOINTS.items():
         patches.watch(f"{AGENT}.{method}", **learning.rounds.apart(timed))
     patches.watch(f"{AGENT}.write_tracking_data", before=learning.written)
-    patches.when_undone(learning.close)  # nobody says when a loop of the user's ends
+    patches.when_undone(learning.stop)
 
 
 class _Learning:
@@ -113,7 +114,7 @@ class _Learning:
         agent = agents[0] if isinstance(agents, (list, tuple)) and len(agents) == 1 else agents
         if agent is self._agent or not isinstance(agent, sys.modules["skrl.agents.torch.base"].Agent):
             return  # several agents, or one of several players, are not followed
-        self.close()
+        self._close()
         self._agent, self._env = agent, call.instance.env
         self.meet(type(agent))
         self._let_go.append(
@@ -126,10 +127,15 @@ class _Learning:
 
     def end(self, call: Call) -> None:
         """It has ended, or failed."""
-        self.close(call.error)
+        self._close(call.error)
 
-    def close(self, error: BaseException | None = None) -> None:
-        """Nothing more is learnt, now or before the next agent is."""
+    def stop(self) -> None:
+        """The session or the process ends, and with it a loop of the user's, of which nobody else says so."""
+        atexit.unregister(self.stop)
+        with self._recorder.faults.contain("the end of training"):
+            self._close()
+
+    def _close(self, error: BaseException | None = None) -> None:
         self.rounds.close(error)
         self._forget()
 
@@ -141,7 +147,7 @@ class _Learning:
             system_version=skrl.__version__,
             algorithm=type(agent).__name__,
             model=None if model is None else type(model).__name__,
-            environment=type(env._unwrapped).__name__ if spec is None else spec.id,
+            environment=type(vars(env).get("_unwrapped", env)).__name__ if spec is None else spec.id,
         )
         self._world = skrl.config.torch.world_size
         devices.use(self._recorder, agent.device, self._world)
@@ -156,6 +162,8 @@ class _Learning:
             entropy = (loss(LossType.ENTROPY), Gauge(m.ENTROPY, scale=-1 / scale))
             self._gauges = {**GAUGES, ENTROPY_LOSS: entropy}
         self.rounds.start(tiny=not self._on_policy)
+        atexit.unregister(self.stop)
+        atexit.register(self.stop)  # only now, so that it comes before the last export
         if self.rounds.loops.reports:
             self._recorder.loop_is_here()
 

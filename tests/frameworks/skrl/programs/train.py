@@ -108,7 +108,7 @@ class Policy(CategoricalMixin, Model):  # type: ignore[misc]
         CategoricalMixin.__init__(self, unnormalized_log_prob=True)
         self.net = layers(2, 3)
 
-    def compute(self, inputs: Any, role: str = "") -> Any:  # noqa: ARG002 - skrl's
+    def compute(self, inputs: Any, role: str = "") -> Any:
         return self.net(inputs["observations"]), {}
 
 
@@ -119,7 +119,7 @@ class Actor(GaussianMixin, Model):  # type: ignore[misc]
         self.net = layers(2, 1)
         self.log_std = torch.nn.Parameter(torch.zeros(1))
 
-    def compute(self, inputs: Any, role: str = "") -> Any:  # noqa: ARG002 - skrl's
+    def compute(self, inputs: Any, role: str = "") -> Any:
         return self.net(inputs["observations"]), {"log_std": self.log_std}
 
 
@@ -132,7 +132,7 @@ class Values(DeterministicMixin, Model):  # type: ignore[misc]
         self.action = action
         self.net = layers(3 if action else 2, outputs)
 
-    def compute(self, inputs: Any, role: str = "") -> Any:  # noqa: ARG002 - skrl's
+    def compute(self, inputs: Any, role: str = "") -> Any:
         seen = inputs["observations"]
         return self.net(torch.cat([seen, inputs["taken_actions"]], dim=1) if self.action else seen), {}
 
