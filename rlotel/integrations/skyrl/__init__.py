@@ -24,6 +24,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         iterations.starting(asked)
     rollouts = Rollouts(patches, recorder, iterations)
     updates = Updates(patches, iterations)
+    patches.when_undone(iterations.stop)
     patches.watch("skyrl_gym:make", after=rollouts.created)
     for package in PACKAGES:
         patches.watch(f"{package}.utils.utils:initialize_ray", before=iterations.launched)
@@ -48,7 +49,9 @@ def connect(patches: Patches, recorder: Recorder) -> None:
             optional=True,
         )
         for train in (trainer, f"{package}.fully_async_trainer:{ASYNCHRONOUS}"):
-            patches.watch(f"{train}.train", after=iterations.over, failed=iterations.over)
+            patches.watch(
+                f"{train}.train", before=iterations.trains, after=iterations.over, failed=iterations.over
+            )
         # Also of a trainer with a loop of its own.
         patches.watch(
             f"{package}.entrypoints.main_base:BasePPOExp.run", after=iterations.over, failed=iterations.over

@@ -7,7 +7,6 @@ one iteration runs once for each batch of rollouts, until there are enough: only
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import weakref
 from collections.abc import Callable
@@ -139,7 +138,7 @@ class Iterations:
 
     def _do(self, what: Callable[..., None], *arguments: object) -> None:
         """A part of what is to be done; if it fails, the rest, such as the end of a phase, is still done."""
-        with self._recorder.faults.contain(f"skyrl {what}"):
+        with self._recorder.faults.contain("an iteration of SkyRL"):
             what(*arguments)
 
     def _begin(self) -> None:
@@ -157,9 +156,10 @@ class Iterations:
 
     def stop(self) -> None:
         """Nothing is watched any more, in the middle of whatever is timed."""
-        while self._open:
-            _, opened = self._open.popitem()
-            self.loops.shut(opened)
+        for opened in reversed(self._open.values()):
+            if (entered := opened.notes.pop("entered", None)) is not None:
+                context.leave(entered)
+        self._open = {}
         self.loops.stop()
 
     def restoring(self, call: Call) -> None:
@@ -213,6 +213,10 @@ class Iterations:
         if ray is not None and ray.is_initialized():  # it will not ask either this process or those it created
             ends.flush_created(ends.END_WAIT)
             self._recorder.process.flush(ends.END_WAIT)
+
+
+def _nobody() -> None:
+    """Stands for a trainer that is not there."""
 
 
 def _version() -> str | None:

@@ -85,8 +85,8 @@ class Rollouts:
     # Calls of a generator.
 
     def _generating(self, call: Call) -> None:
-        if self._iterations.evaluating:
-            return
+        if self._iterations.evaluating or _making.get() is not None:
+            return  # a generator may make the rollouts by others, or by itself in parts
         loops = self._iterations.loops
         # A task that was created earlier still has the context it was created in.
         inside = None if isinstance(context.current(), Phase) else loops.current
@@ -99,10 +99,12 @@ class Rollouts:
         if making is None:
             return
         phase = call.notes.get("phase") or self._iterations.loops.latest(SAMPLE)
-        if phase is not None:
-            self._tell(making, phase)
-            self._add(phase, self._counts(making, call.result))
-        self._iterations.loops.shut(call)
+        try:
+            if phase is not None:
+                self._tell(making, phase)
+                self._add(phase, self._counts(making, call.result))
+        finally:
+            self._iterations.loops.shut(call)
 
     def _failed(self, call: Call) -> None:
         making = self._leave(call)
@@ -132,11 +134,15 @@ class Rollouts:
         prompts = [len(ids) for ids in made["prompt_token_ids"]]
         responses = [len(ids) for ids in made["response_ids"]]
         last, policy = made.get("is_last_step"), self._iterations.models.policy
+        episodes = len(responses) if last is None else sum(map(bool, last))
+        # With several turns there is in a response what an environment answered. To look for it takes a while.
+        masks = made.get("loss_masks") if making.steps > episodes else None
+        generated = sum(_by_policy(masks, made["response_ids"]))
         return {
             "samples": len(responses),
-            "episodes": len(responses) if last is None else sum(map(bool, last)),
-            "prompt_tokens": sum(prompts),
-            "completion_tokens": sum(responses),
+            "episodes": episodes,
+            "prompt_tokens": sum(prompts) + sum(responses) - generated,
+            "completion_tokens": generated,
             "steps": making.steps or None,
             "step_seconds": making.seconds if making.steps else None,
             "flops": None if policy is None else generation_flops(policy, prompts, responses).total,
@@ -185,8 +191,21 @@ class Rollouts:
         began, ended = call.notes["since"], self._recorder.now()
         _inside_step.reset(call.notes["token"])
         # One that fails was to judge, as far as anyone knows.
-        goes_on = call.error is None and call.result.get("done") is False
+        goes_on = call.error is None and not _done(call.result)
         making.add(TOOL if goes_on else SCORING, began, ended, call.error)
+
+
+def _done(answer: Mapping[str, Any]) -> bool:
+    """Whether an environment has said that the rollout is over, as a bool of Python's or of NumPy's."""
+    done = answer.get("done")
+    return not (done is False or (type(done).__name__ in ("bool", "bool_") and not done))
+
+
+def _by_policy(masks: Sequence[Sequence[int]] | None, responses: Sequence[Sequence[int]]) -> list[int]:
+    """Tokens of each response that the policy generated; of one that is left out of the loss, all."""
+    if masks is None:
+        return [len(ids) for ids in responses]
+    return [list(mask).count(1) or len(ids) for mask, ids in zip(masks, responses, strict=True)]
 
 
 def _stopped(reasons: Sequence[str] | None) -> dict[str, float | None]:

@@ -26,7 +26,9 @@ def overrides(arguments: Sequence[str], packages: Sequence[str]) -> dict[str, An
         *folders, name = path.split(".")
         inner = found
         for folder in folders:
-            inner = inner.setdefault(folder, {})
+            if not isinstance(inner.get(folder), dict):  # a whole group may have been chosen by name before
+                inner[folder] = {}
+            inner = inner[folder]
         inner[name] = value
     return found
 
