@@ -20,11 +20,12 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 LAUNCHER = """
 import sys
 import rlotel
-with rlotel.instrument():
+with rlotel.instrument() as session:
+    session.flush()  # or it would wait for a minute to learn whose it is
     sys.stdin.read()
 """
-WORKER = LAUNCHER.replace("    sys", "    with rlotel.train():\n        sys")
-LOOP = LAUNCHER.replace("    sys", "    with rlotel.loop():\n        sys")
+WORKER = LAUNCHER.replace("    sys.", "    with rlotel.train():\n        sys.")
+LOOP = LAUNCHER.replace("    sys.", "    with rlotel.loop():\n        sys.")
 
 
 @contextmanager
@@ -63,7 +64,7 @@ def latest(file: Path) -> int:
 
 
 def test_of_four_ranks_one_reads_and_another_takes_over_when_it_is_killed(start: Start, tmp_path: Path) -> None:
-    meeting = {"MASTER_ADDR": "h", "MASTER_PORT": "1", "RLOTEL_ATTEMPT": "a"}
+    meeting = {"MASTER_ADDR": "h", "MASTER_PORT": "1", "WORLD_SIZE": "4", "RLOTEL_ATTEMPT": "a"}
     ranks = {rank: start(WORKER, str(rank), RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(4)}
 
     def readers() -> set[int]:
