@@ -20,6 +20,7 @@ from rlotel.semconv.attributes import Role
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch AReaL, as far as it is loaded in this process and whatever of it will be."""
     iterations = Iterations(patches, recorder)
+    patches.when_undone(iterations.loops.stop)
     for trainer in TRAINERS:
         patches.watch(f"{trainer}.__init__", before=iterations.made)
         patches.watch(f"{trainer}.train", before=iterations.trains, after=iterations.over, failed=iterations.over)

@@ -55,6 +55,7 @@ class Iterations:
         self.loops = Loops(recorder)
         self._setup: Setup | None = None
         """None in a process that runs no loop."""
+        self._config: object = None
         self._since: float | None = None
         """When the iteration began whose first timer is still to come."""
         self._next = 1
@@ -80,9 +81,14 @@ class Iterations:
         self._settle(call.arguments["config"])
 
     def _settle(self, config: object) -> None:
-        if self._setup is not None:
+        if self._config is config:
             return
-        setup = self._setup = Setup(config)
+        if self._setup is not None:
+            # Of what a loop without a trainer left when it broke off, nothing is the next one's.
+            self.loops.forget()
+            self._since, self._next, self._finished = None, 1, None
+        self._config, setup = config, Setup(config)
+        self._setup = setup
         recorder, known = self._recorder, self.loops.setup
         recorder.identify(**setup.identity())
         recorder.equip(setup.hardware())
@@ -104,6 +110,8 @@ class Iterations:
 
     def trains(self, call: Call) -> None:
         """Training begins, or goes on after what was recovered."""
+        if (config := getattr(call.instance, "config", None)) is not None:
+            self._settle(config)
         self._next = _after(getattr(call.instance, "recover_info", None)) or 1
         self._since = self._recorder.now()
 
