@@ -129,7 +129,7 @@ def test_a_forked_child_neither_hangs_nor_repeats_its_parent(
             path = f"{os.environ['TMPDIR']}/rlotel-{os.getuid()}/r-{pid}.jsonl"
             return capture.read(path).points(name) if os.path.exists(path) else []
 
-        rlotel.instrument(run_id="r", export_interval=0.1)
+        rlotel.instrument(run_id="r", export_interval=0.1).flush()
         parent = os.getpid()
         while not seen(parent):
             time.sleep(0.05)
