@@ -64,7 +64,7 @@ def _stranger(value: Any, kind: str) -> float:
 
 def _scalar(value: Any) -> float:
     """NumPy, PyTorch and JAX scalars and 0-d arrays, and anything else that knows how to be a float."""
-    if _on_device(value):
+    if on_device(value):
         raise Refused(Reason.DEVICE_TENSOR)
     if getattr(value, "ndim", 0):
         raise Refused(Reason.ARRAY)
@@ -75,7 +75,7 @@ def _scalar(value: Any) -> float:
     return _float(value)
 
 
-def _on_device(value: Any) -> bool:
+def on_device(value: Any) -> bool:
     """Whether reading the value might wait for an accelerator; one that does not say where it is might."""
     device = getattr(value, "device", None)
     if device is None:

@@ -33,6 +33,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         recorder.identify(system="openrlhf", system_version=version())
         recorder.loop_is_elsewhere()
     trainer, generator = Trainer(recorder), Generator(recorder)
+    patches.when_undone(trainer.loops.stop)
     patches.watch("openrlhf.utils:get_strategy", before=trainer.launched)
     if in_worker():
         _watch_trainer(patches, trainer)

@@ -36,8 +36,13 @@ class Counts:
 
     def brought(self, call: Call) -> None:
         """Rollouts are there to be trained on: the argument of `make_experience_batch`."""
-        self._rows = found = rows.read(call.arguments["rollout_samples"])
-        number = len(found.prompts)
+        rollouts = call.arguments["rollout_samples"]
+        self._rows = found = rows.read(rollouts)
+        number = len(rollouts)
+        if found is None:
+            if self.sample is not None:
+                self._recorder.add(self.sample, samples=number, episodes=number)
+            return
         if self.sample is not None:
             self._recorder.add(
                 self.sample,
@@ -60,7 +65,7 @@ class Counts:
         found = self._rows
         if found is None:
             return
-        epochs, batch = int(self.setup.get("train.max_epochs") or 1), self.setup.get("train.batch_size")
+        epochs, batch = int(self.setup.get("train.max_epochs") or 1), int(self.setup.get("train.batch_size") or 0)
         known = self._flops(found, epochs)
         if self.sample is not None:
             self._recorder.add(self.sample, flops=known.get((SAMPLE, None)))
@@ -71,7 +76,7 @@ class Counts:
                 continue
             self._recorder.add(
                 phase,
-                steps=self._steps(key, len(found.prompts) * epochs, int(batch)) if batch else None,
+                steps=self._steps(key, len(found.prompts), epochs, batch) if batch else None,
                 tokens=sum(found.lengths) * epochs,
                 # Those of one model would be taken over the GPUs of both.
                 flops=known[key] if trains <= known.keys() else None,
@@ -81,9 +86,11 @@ class Counts:
         """New weights went to the engines, in a phase that ends now."""
         self._versions.sent(rows.middle(phase, self._recorder.now()))
 
-    def _steps(self, key: Key, number: int, batch: int) -> int:
+    def _steps(self, key: Key, number: int, epochs: int, batch: int) -> int:
         """Optimizer steps that so many more rows complete."""
-        steps, self._left[key] = divmod(self._left.get(key, 0) + number, batch)
+        if self.setup.get("train.dynamic_batch_enable"):
+            return number // batch * epochs  # what is too little for one more step is not trained on
+        steps, self._left[key] = divmod(self._left.get(key, 0) + number * epochs, batch)
         return steps
 
     def _flops(self, found: Rows, epochs: int) -> dict[Key, float]:

@@ -59,13 +59,15 @@ class Generator:
         """After it."""
         if (phase := call.notes.get("phase")) is None:
             return
-        if call.error is None:
-            rollouts, _, consumed, _ = call.result
-            if not rollouts and not consumed:  # the prompts have run out
-                drop(call, self._recorder)
-                return
-            rows.stamp(call.instance, call.result, phase, self._recorder.now())
-        self._close(m.SAMPLE_DURATION, {attr.SAMPLE_KIND.name: SampleKind.GENERATE.value}, call)
+        try:
+            if call.error is None:
+                rollouts, _, consumed, _ = call.result
+                if not rollouts and not consumed:  # the prompts have run out
+                    drop(call, self._recorder)
+                    return
+                rows.stamp(call.instance, call.result, phase, self._recorder.now())
+        finally:
+            self._close(m.SAMPLE_DURATION, {attr.SAMPLE_KIND.name: SampleKind.GENERATE.value}, call)
 
     def evaluating(self, call: Call) -> None:
         """Before `generate_eval_samples`."""

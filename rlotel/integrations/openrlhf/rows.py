@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rlotel.gates import on_device
 from rlotel.integrations.configuration import dig
 from rlotel.patching import Call
 from rlotel.phases import Phase
@@ -80,16 +81,21 @@ class Rows:
         return sum(len(set(group)) == 1 for group in groups) / len(groups) if groups else None
 
 
-def read(rollouts: Sequence[Any]) -> Rows:
-    """Look at rollouts before they are trained on. OpenRLHF has their tensors on the CPU."""
+def read(rollouts: Sequence[Any]) -> Rows | None:
+    """Look at rollouts before they are trained on.
+
+    OpenRLHF has their tensors on the CPU. Those of a generator that leaves them elsewhere are not waited for.
+    """
+    made = [vars(one).pop(MADE, None) for one in rollouts]
+    turns = [vars(one).pop(TURNS, None) for one in rollouts]
+    if any(on_device(found) for one in rollouts for found in (one.action_mask, one.total_length, one.rewards)):
+        return None
     completions = [int(one.action_mask.sum()) for one in rollouts]
     lengths = [int(one.total_length.sum()) for one in rollouts]
     prompts = [length - generated for length, generated in zip(lengths, completions, strict=True)]
     rewards = None
     if all(one.rewards is not None for one in rollouts):
         rewards = [float(one.rewards.sum()) for one in rollouts]
-    made = [vars(one).pop(MADE, None) for one in rollouts]
-    turns = [vars(one).pop(TURNS, None) for one in rollouts]
     return Rows(
         prompts, completions, rewards, None if None in made else made, None if None in turns else sum(turns)
     )

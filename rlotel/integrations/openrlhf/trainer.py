@@ -94,7 +94,14 @@ class Trainer:
         self._counts.sample = self.loops.open(_SAMPLE[kind], call)
 
     def generated(self, call: Call) -> None:
-        """After it. That the prompts have run out shows only when it returns nothing."""
+        """After it."""
+        try:
+            self._brought(call)
+        finally:
+            self.loops.shut(call)
+
+    def _brought(self, call: Call) -> None:
+        """Rollouts are there. That the prompts have run out shows only when there are none."""
         rollouts, _, consumed, exhausted = call.result
         self._episodes -= bool(exhausted)
         if not rollouts and not consumed:
@@ -104,10 +111,9 @@ class Trainer:
                 self._begun = False
                 self._over()
             return
+        self._begun = not rollouts
         if self._counts.sample is not None:
             rows.stamp(call.instance, call.result, self._counts.sample, self._recorder.now())
-        self.loops.shut(call)
-        self._begun = not rollouts
 
     def waiting(self, call: Call) -> None:
         """Before `Queue.get`, of any queue."""
@@ -194,9 +200,10 @@ class Trainer:
 
     def synced(self, call: Call) -> None:
         """After it."""
-        if call.notes["sync"] is not None and call.error is None:
-            self._counts.synced(call.notes["sync"])
+        sync = call.notes["sync"]
         self.loops.shut(call)
+        if sync is not None and call.error is None:
+            self._counts.synced(sync)
 
     def broke_off(self, call: Call) -> None:
         """After `train_step` has raised, or what else an iteration consists of."""
