@@ -34,9 +34,11 @@ BUFFERS = (
 
 def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch RLlib; which of it happens in this process shows when it does."""
-    # It is told by the first configuration, which may come long after Ray was started.
-    recorder.identity.expect("algorithm")
+    # It is told by the first configuration, which may come long after Ray was started, or never.
+    module, _, _ = CONFIG.partition(":")
+    patches.before_import(module, lambda: recorder.identity.expect("algorithm"))
     algorithms, workers = Algorithms(recorder), Workers(recorder)
+    patches.when_undone(algorithms.loops.stop)
     _watch_algorithms(patches, algorithms)
     _watch_phases(patches, algorithms)
     _watch_work(patches, algorithms, workers)

@@ -6,7 +6,8 @@ RLlib's own timers are moving averages, over iterations too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rlotel.integrations.configuration import checkpoint_tier
@@ -30,6 +31,8 @@ class Algorithms:
         self.loops = Loops(recorder)
         self.stretches = Stretches(self.loops)
         self.updates = Updates(recorder, self.loops, self.stretches)
+        self._latest: Callable[[], Any] = lambda: None
+        """The algorithm that was met last, if it is still there."""
 
     # Its life.
 
@@ -48,16 +51,22 @@ class Algorithms:
     def set_up(self, call: Call) -> None:
         """Before `setup`, in which the actors are created."""
         config = call.arguments["config"]
-        self._recorder.identify(**setup.identity(type(call.instance).__name__, config))
-        self._recorder.equip(setup.hardware(config))
-        self.loops.setup = setup.setup(config)
+        self._meet(call.instance, config)
         role = setup.gpu_role(config, learns=True)
         if role is not None and not setup.learners(config):
             self._recorder.process.use_gpus(str(role))
         self._recorder.loop_is_here()
 
+    def _meet(self, algorithm: Any, config: object) -> None:
+        self._latest = weakref.ref(algorithm)
+        self._recorder.identify(**setup.identity(type(algorithm).__name__, config))
+        self._recorder.equip(setup.hardware(config))
+        self.loops.setup = setup.setup(config)
+
     def begin(self, call: Call) -> None:
         """Before `step`. RLlib's results count iterations from 1."""
+        if self._latest() is not call.instance:  # several take turns, or it was set up before it was watched
+            self._meet(call.instance, call.instance.config)
         self.loops.begin(call.instance.iteration + 1)
 
     def end(self, call: Call) -> None:
