@@ -55,8 +55,8 @@ GAUGES: Gauges = {
 EPISODES = ("Reward / Total reward (mean)", "Episode / Total timesteps (mean)")
 """Of an evaluation, these are its scores."""
 OPTIMIZERS = ("optimizer", "critic_optimizer")
-"""Where the one is that steps once a gradient step; TRPO has none for its policy. It is the scaler that steps it, and
-that is watched: a scheduler has put a `step` of its own on the optimizer before it could be."""
+"""Where the one is that steps once a gradient step; TRPO has none for its policy. The scaler that steps it is
+watched: a scheduler has put a `step` of its own on the optimizer before it could be."""
 
 
 def connect(patches: Patches, recorder: Recorder) -> None:
