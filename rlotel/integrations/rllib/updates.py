@@ -27,8 +27,8 @@ class Updates:
         self._recorder = recorder
         self._loops = loops
         self._stretches = stretches
-        self._steps = 0
-        """Since they were counted last."""
+        self._taken = self._told = 0
+        """Steps so far, as whoever takes them counts, perhaps in a thread, and as far as they were told."""
 
     def begin(self, call: Call) -> None:
         """Before learners are asked to update."""
@@ -43,7 +43,7 @@ class Updates:
         self._stretches.end(call)
         taken = "refused" not in call.notes or call.notes["refused"] == _refused(call.instance)
         if call.error is None and call.instance.is_remote and taken:
-            self._steps += max(1, int(call.kwargs.get("num_epochs") or 1))
+            self._taken += max(1, int(call.kwargs.get("num_epochs") or 1))
 
     def here(self, call: Call) -> None:
         """Before the learner of this process updates; in a thread that goes on between iterations, unobserved."""
@@ -52,11 +52,12 @@ class Updates:
 
     def step(self, _call: Call) -> None:
         """A learner of this process has taken a step."""
-        self._steps += 1
+        self._taken += 1
 
     def count(self, config: object, learners: Mapping[str, Any]) -> None:
         """Tell how many steps the iteration took."""
-        steps, self._steps = self._steps, 0
+        taken = self._taken
+        steps, self._told = taken - self._told, taken
         minibatch = dig(config, "minibatch_size")
         actors = setup.learners(config)
         if actors and minibatch:

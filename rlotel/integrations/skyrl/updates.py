@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -70,8 +71,9 @@ class Updates:
     # Updates.
 
     def _stepped(self, call: Call) -> None:
-        """An optimizer has taken a step."""
-        if (role := ROLES.get(_model(call))) is not None:
+        """An optimizer has taken a step, unless the norm of its gradient, which is the result, is not finite."""
+        skipped = isinstance(call.result, float) and not math.isfinite(call.result)
+        if not skipped and (role := ROLES.get(_model(call))) is not None:
             self._iterations.loops.add(TRAIN, role, steps=1)
 
     def _updated(self, role: str) -> None:

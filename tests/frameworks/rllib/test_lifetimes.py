@@ -84,7 +84,7 @@ def test_a_program_that_uses_ray_for_something_else_does_not_wait_for_an_algorit
     done = program(
         """
         import rlotel
-        session = rlotel.instrument(endpoint="none", gpu=False)
+        session = rlotel.instrument(capture="capture.jsonl", gpu=False)
         import ray
         print(session.identity.waits())
         from ray.rllib.algorithms.ppo import PPOConfig

@@ -182,3 +182,14 @@ def test_updates_count_their_steps_and_tokens_once_an_epoch_without_padding(sky:
         assert sky.value("rl.train.tokens", role=role) == 2 * 60
         assert sky.value("rl.train.steps", role=role) == 3
     assert sky.names() == ["value", "ref_logprob", "logprob", "train", "train", "loop"]
+
+
+def test_a_step_that_is_skipped_is_none(sky: Sky) -> None:
+    trainer, norms = sky.trainer(), [1.0, float("nan"), None, float("inf")]
+    trainer.global_step = 1
+    sky.parts["optim_step"] = lambda _: norms.pop()
+    with sky.timer("step"), sky.timer("policy_train"):
+        for _ in range(4):
+            trainer.dispatch.optim_step("policy")
+    sky.log(trainer)
+    assert sky.value("rl.train.steps", role="actor") == 2
