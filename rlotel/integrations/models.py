@@ -15,6 +15,12 @@ _SEVERAL_CARDS = frozenset({"H100", "H200"})
 """Accelerator types of Ray that cards with different peaks share."""
 
 
+PLACE = "the models and GPUs of a run"
+
+Asked = tuple["str | None", "str | None", bool]
+"""The paths of policy and critic, and whether adapters are trained instead."""
+
+
 class Described(Protocol):
     """What a configuration says of the models. A path is a folder, or a name on the Hugging Face Hub."""
 
@@ -39,11 +45,16 @@ class Models:
         self.policy: Architecture | None = None
         self.critic: Architecture | None = None
         self._thread: threading.Thread | None = None
+        self._asked: Asked | None = None
 
     def look_up(self, setup: Described) -> None:
-        """Find out in the background; later calls do nothing."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._find, args=(setup,), name="rlotel-models", daemon=True)
+        """Find out in the background, unless that is done or under way for these very models."""
+        with self._recorder.faults.contain(PLACE):
+            asked = setup.model_path, setup.critic_path, setup.adapted
+            if asked == self._asked:
+                return
+            self._asked, self.policy, self.critic = asked, None, None
+            self._thread = threading.Thread(target=self._find, args=asked, name="rlotel-models", daemon=True)
             self._thread.start()
 
     def wait(self, timeout: float) -> None:
@@ -51,11 +62,12 @@ class Models:
         if self._thread is not None:
             self._thread.join(timeout)
 
-    def _find(self, setup: Described) -> None:
-        with self._recorder.faults.contain("the models and GPUs of a run"):
-            if not setup.adapted:
-                self.policy = _architecture(setup.model_path)
-                self.critic = _architecture(setup.critic_path)
+    def _find(self, policy: str | None, critic: str | None, adapted: bool) -> None:
+        with self._recorder.faults.contain(PLACE):
+            if not adapted:
+                found = _architecture(policy), _architecture(critic)
+                if self._asked == (policy, critic, adapted):  # not, by now, for others
+                    self.policy, self.critic = found
             if name := _gpu():
                 self._recorder.equip(Hardware(peak_flops=peak_flops(name)))
 

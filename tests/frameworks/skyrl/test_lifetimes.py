@@ -1,8 +1,11 @@
 """What is watched comes and goes: trainers, sessions, and parts of ours that fail."""
 
 import gc
+import json
+import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +53,32 @@ def test_a_trainer_that_was_made_before_another_one_is_followed_when_it_trains(s
         sky.run(trainer.train())
     sizes = [span.attributes["rl.sample.batch_size"] for span in sky.telemetry.spans("rl.sample")]
     assert sizes == [32, 8]
+
+
+def model(folder: Path, layers: int) -> str:
+    """A model, as far as it says what it is made of."""
+    folder.mkdir()
+    sizes = {"hidden_size": 64, "intermediate_size": 256, "num_attention_heads": 4, "vocab_size": 1000}
+    (folder / "config.json").write_text(json.dumps({**sizes, "num_hidden_layers": layers, "model_type": "llama"}))
+    return str(folder)
+
+
+def test_a_later_trainer_has_a_model_of_its_own(sky: Sky, tmp_path: Path) -> None:
+    flops = []
+    for layers in (1, 9, None):
+        path = "/nowhere" if layers is None else model(tmp_path / str(layers), layers)
+        trainer = sky.trainer(settings={"trainer.policy.model.path": path})
+        for thread in threading.enumerate():
+            if thread.name == "rlotel-models":
+                thread.join(10)
+        iterate(sky, trainer)
+        flops.append(sky.value("rl.phase.flops", phase_name="sample"))
+        sky.run(trainer.train())
+    first, both, known = flops
+    assert first is not None
+    assert both is not None
+    assert both - first > first > 0
+    assert known == both
 
 
 def test_a_trainer_that_was_made_before_it_was_watched_is_followed_when_it_trains(sky: Sky) -> None:
