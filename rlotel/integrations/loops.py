@@ -64,10 +64,16 @@ class Loops:
     what an iteration counts and what a framework logs are reported by rank 0 alone.
 
     Used by the thread or task that runs the loop; phases may be opened in others.
+
+    Args:
+        recorder: where they are told.
+        alone: whether the framework runs one loop, in a process that may be anywhere. What its environment says of
+            ranks is then of something else, such as the node's among those that its cluster was started on.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, *, alone: bool = False) -> None:
         self.recorder = recorder
+        self._alone = alone
         self.setup = Setup()
         """To be filled in as the trainer's configuration is met."""
         self.current: Loop | None = None
@@ -85,7 +91,7 @@ class Loops:
     @property
     def reports(self) -> bool:
         """Whether this is the rank that reports what all ranks know."""
-        return self.recorder.process.rank == 0
+        return self._alone or self.recorder.process.rank == 0
 
     # Iterations.
 

@@ -35,7 +35,7 @@ class Trainer:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.loops = Loops(recorder)
+        self.loops = Loops(recorder, alone=True)
         self._counts = Counts(recorder)
         self._setup = Setup()
         self._trainer: Any = None

@@ -28,7 +28,7 @@ class Algorithms:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.loops = Loops(recorder)
+        self.loops = Loops(recorder, alone=True)
         self.stretches = Stretches(self.loops)
         self.updates = Updates(recorder, self.loops, self.stretches)
         self._latest: Callable[[], Any] = lambda: None

@@ -42,7 +42,7 @@ class Iterations:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.loops = Loops(recorder)
+        self.loops = Loops(recorder, alone=True)
         self.models = Models(recorder)
         self.setup = Setup(None)
         self._trainer: Callable[[], Any] = _nobody

@@ -13,6 +13,7 @@ from opentelemetry import trace
 import rlotel
 from rlotel import context
 from rlotel.integrations.openrlhf.rows import MADE, TURNS
+from rlotel.testing import captured
 
 from .conftest import Openrlhf, Tensor, rollout
 from .test_trainer import batch, generate, step
@@ -147,3 +148,15 @@ def test_iterations_leave_nothing_behind(openrlhf: Openrlhf) -> None:
             step(openrlhf, 100 * part + number + 1, rows)
         sizes.append(ours())
     assert sizes[1] == sizes[2]
+
+
+def test_a_loop_on_any_node_of_a_cluster_is_the_one_that_reports(standins: None) -> None:
+    """Kubeflow and others give each node a rank, which its Ray hands down."""
+    with captured({"RANK": "1", "WORLD_SIZE": "2"}, frameworks=("openrlhf", "threads")) as telemetry:
+        openrlhf, rows = Openrlhf(telemetry), batch()
+        openrlhf.make_trainer()
+        generate(openrlhf, (rows, None, 2, False))
+        step(openrlhf, 1, rows, {"policy_loss": 0.5})
+        assert telemetry.value("rl.loop.duration") == 3.5
+        assert telemetry.value("rl.sample.samples") == 4
+        assert telemetry.value("rl.train.loss") == 0.5

@@ -96,6 +96,14 @@ def test_a_program_that_uses_ray_for_something_else_does_not_wait_for_an_algorit
     assert done.stdout.split() == ["False", "True", "False"]
 
 
+def test_a_loop_on_any_node_of_a_cluster_is_the_one_that_reports(ray: None) -> None:
+    """Kubeflow and others give each node a rank, which its Ray hands down."""
+    with captured({"RANK": "1", "WORLD_SIZE": "2"}, frameworks=("rllib",)) as telemetry:
+        configuration("PPO").build_algo().train()
+        assert len(telemetry.spans("rl.loop")) == 1
+        assert telemetry.value("rl.sample.steps") == 40
+
+
 def ours() -> int:
     """How many objects of our classes there are."""
     gc.collect()

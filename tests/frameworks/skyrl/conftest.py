@@ -178,7 +178,7 @@ def forget() -> None:
 
 
 @contextmanager
-def watched(folder: Path, package: str = "skyrl.train") -> Iterator[Sky]:
+def watched(folder: Path, package: str = "skyrl.train", environ: Mapping[str, str] | None = None) -> Iterator[Sky]:
     """SkyRL, by one of the names that the package has had, and a session that watches it."""
     (folder / "skyrl_train").symlink_to(STANDINS / "skyrl" / "train")
     with pytest.MonkeyPatch.context() as patch:
@@ -186,7 +186,7 @@ def watched(folder: Path, package: str = "skyrl.train") -> Iterator[Sky]:
         patch.syspath_prepend(str(STANDINS))
         forget()
         try:
-            with captured(frameworks=("skyrl", "threads")) as telemetry:
+            with captured(environ, frameworks=("skyrl", "threads")) as telemetry:
                 yield Sky(telemetry, package)
         finally:
             forget()

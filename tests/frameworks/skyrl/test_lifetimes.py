@@ -17,7 +17,7 @@ from rlotel.integrations.skyrl.setup import overrides
 from rlotel.integrations.skyrl.tables import PACKAGES
 from rlotel.phases import Loop
 
-from .conftest import SETTINGS, Batch, Sky, answered, configuration
+from .conftest import SETTINGS, Batch, Sky, answered, configuration, watched
 
 
 def iterate(sky: Sky, trainer: Any, made: Callable[[Any], Any] = lambda _: answered([3], [5])) -> None:
@@ -233,3 +233,12 @@ def test_iterations_leave_nothing_behind(sky: Sky) -> None:
             iterate(sky, trainer, lambda _: (environment.step(""), answered([3], [5]))[1])
         sizes.append(ours())
     assert sizes[1] == sizes[2]
+
+
+def test_a_loop_on_any_node_of_a_cluster_is_the_one_that_reports(tmp_path: Path) -> None:
+    """Kubeflow and others give each node a rank, which its Ray hands down."""
+    with watched(tmp_path, environ={"RANK": "1", "WORLD_SIZE": "2"}) as sky:
+        iterate(sky, sky.trainer())
+        assert sky.value("rl.loop.duration") == 1.0
+        assert sky.value("rl.sample.samples") == 1
+        assert len(sky.telemetry.spans("rl.loop")) == 1
