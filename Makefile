@@ -14,7 +14,7 @@ VERL_OTHERS := 0.5.0 0.6.1 0.7.0 0.7.1 0.8.0 0.9.0
 TRAINERS_VENV := .venv-trainers
 TRAINERS := trl rllib rsl_rl stable_baselines3 skrl
 # Older releases that are run as well, as PACKAGE==VERSION.
-TRAINERS_OTHERS := rsl-rl-lib==2.3.3 rsl-rl-lib==3.0.1 rsl-rl-lib==5.0.1 trl==0.29.1
+TRAINERS_OTHERS := rsl-rl-lib==2.3.3 rsl-rl-lib==3.0.1 rsl-rl-lib==5.0.1 skrl==2.0.0 trl==0.29.1
 HEAVY_VENV := .venv-trainers-heavy
 HEAVY := skyrl openrlhf areal
 HEAVY_RELEASES := skyrl==0.3.0 openrlhf==0.11.2 areal==1.0.4

@@ -44,8 +44,8 @@ def next_steps(
     present = [framework.name for framework in frameworks if framework.present and not framework.known]
     if present:
         yield (
-            f"There is no integration for {', '.join(present)} yet: mark the loop with rlotel.loop(), sample(), "
-            "train() and sync()."
+            f"There is no integration for {', '.join(present)}: say what its log keys mean with "
+            "rlotel.adapters.follow(), or mark the loop with rlotel.loop(), sample(), train() and sync()."
         )
     if not failed:
         yield "Start training: `rlotel run -- python train.py`, or `rlotel.instrument()` before it."

@@ -29,18 +29,8 @@ PACKAGES = (
     "wrapt",
 )
 
-FRAMEWORKS = (
-    "nemo_rl",
-    "verl",
-    "ray",
-    "trl",
-    "openrlhf",
-    "skyrl_train",
-    "areal",
-    "rsl_rl",
-    "stable_baselines3",
-)
-"""Import names of training frameworks that are worth a word, also where there is no integration yet."""
+OTHERS = ("pufferlib", "prime_rl", "rllm", "sample_factory", "slime", "tianshou", "torchrl", "tunix")
+"""Import names of training frameworks that are worth a word, though there is no integration."""
 
 DRIVER_VERSION = Path("/proc/driver/nvidia/version")
 _GPU_SECONDS = 5.0
@@ -98,11 +88,10 @@ def frameworks(chosen: Collection[str]) -> tuple[Framework, ...]:
         Framework(name, version(known.package), known.present, name in chosen, known=True)
         for name, known in integrations.KNOWN.items()
     ]
-    covered = {known.package for known in integrations.KNOWN.values()}
     found += [
         Framework(name, version(name), present=True, instrumented=False, known=False)
-        for name in FRAMEWORKS
-        if name not in covered and importlib.util.find_spec(name) is not None
+        for name in OTHERS
+        if importlib.util.find_spec(name) is not None
     ]
     return tuple(found)
 

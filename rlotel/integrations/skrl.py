@@ -14,8 +14,8 @@ from statistics import fmean
 from typing import Any
 
 from rlotel.integrations import devices
-from rlotel.integrations.rsl_rl.episodes import Episodes
-from rlotel.integrations.stable_baselines3.rounds import Counts, Rounds
+from rlotel.integrations.episodes import Episodes
+from rlotel.integrations.rounds import Counts, Rounds
 from rlotel.integrations.tables import Gauge, Gauges, Timed, loss, of
 from rlotel.patching import Call, Patches
 from rlotel.recorder import Recorder

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from rlotel import integrations
 from rlotel.doctor import advice
-from rlotel.doctor.inventory import FRAMEWORKS, Gpu, gpu
+from rlotel.doctor.inventory import OTHERS, Gpu, gpu
 from rlotel.doctor.trial import Trial
 from rlotel.endpoint import Destination
 from rlotel.receiver import Receiver, Reply
@@ -277,8 +276,7 @@ def test_identity_resource_and_versions_are_what_a_run_would_send(rlotel: Rlotel
 
 
 def test_a_framework_without_an_integration_is_found_without_importing_it(rlotel: Rlotel, tmp_path: Path) -> None:
-    covered = {known.package for known in integrations.KNOWN.values()}
-    name = next(name for name in FRAMEWORKS if name not in covered)
+    name = OTHERS[0]
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('must not be imported')")
     code, report = examined(rlotel, PYTHONPATH=str(tmp_path))
     found = {framework["name"]: framework for framework in report["frameworks"]}[name]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
+from rlotel.integrations.episodes import Episodes
 from rlotel.integrations.loops import Loops
 from rlotel.integrations.rsl_rl import setup
-from rlotel.integrations.rsl_rl.episodes import Episodes
 from rlotel.integrations.rsl_rl.tables import EPISODES, LEARNING, RESTORE, ROLLOUT, SAVE, UPDATE
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call, Patches

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from rlotel.integrations.loops import Bracket
-from rlotel.integrations.stable_baselines3.rounds import Rounds
+from rlotel.integrations.rounds import Rounds
 from rlotel.integrations.stable_baselines3.tables import EVALUATED, EVALUATION
 from rlotel.patching import Call
 

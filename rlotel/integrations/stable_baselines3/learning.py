@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from rlotel.integrations import devices
+from rlotel.integrations.rounds import Counts, Rounds
 from rlotel.integrations.stable_baselines3 import setup
-from rlotel.integrations.stable_baselines3.rounds import Counts, Rounds
 from rlotel.integrations.stable_baselines3.setup import Environments
 from rlotel.integrations.stable_baselines3.tables import EPISODES, ROLLOUT, TRAINED, UPDATE
 from rlotel.integrations.tables import Timed

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlotel.integrations.rsl_rl.episodes import Episodes
+from rlotel.integrations.episodes import Episodes
 
 
 class Copy:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rlotel.integrations.stable_baselines3.rounds import Counts, Rounds
+from rlotel.integrations.rounds import Counts, Rounds
 from rlotel.integrations.stable_baselines3.tables import EVALUATION, ROLLOUT, UPDATE
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call
