@@ -103,5 +103,6 @@ def asynchronous_generator(new: Callable[[], Interval], function: Callable[..., 
             raise
         finally:
             bracket.end(failure)
+            del failure  # its traceback knows this frame: a circle
 
     return call

@@ -80,6 +80,9 @@ def bracket(faults: Faults, target: str, watch: Watch, wrapped: Any) -> Callable
     def left(call: Call, result: Any = None, error: BaseException | None = None) -> Any:
         call.result, call.error = result, error
         _tell(faults, target, watch.after if error is None else watch.failed, call)
+        # Its traceback knows the frame that has this call: as a circle, all that those frames hold, perhaps the
+        # memory of an accelerator that ran out, would be there until the next collection.
+        call.error = None
         if watch.result is not None and error is None:
             with faults.contain(target):
                 return watch.result(call)
