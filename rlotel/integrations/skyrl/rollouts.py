@@ -16,7 +16,7 @@ from rlotel.flops import generation_flops
 from rlotel.integrations.ray.ends import END_WAIT
 from rlotel.integrations.skyrl.environments import Stepped
 from rlotel.integrations.skyrl.iterations import Iterations
-from rlotel.integrations.skyrl.tables import GENERATE, SCORING, TOOL
+from rlotel.integrations.skyrl.tables import BY_POLICY, GENERATE, SCORING, TOOL
 from rlotel.integrations.tables import Timed
 from rlotel.patching import Call, Patches
 from rlotel.phases import Phase
@@ -135,9 +135,7 @@ class Rollouts:
         responses = [len(ids) for ids in made["response_ids"]]
         last, policy = made.get("is_last_step"), self._iterations.models.policy
         episodes = len(responses) if last is None else sum(map(bool, last))
-        # With several turns there is in a response what an environment answered. To look for it takes a while.
-        masks = made.get("loss_masks") if making.steps > episodes else None
-        generated = sum(_by_policy(masks, made["response_ids"]))
+        generated = _generated(made, responses, turns=making.steps > episodes)
         return {
             "samples": len(responses),
             "episodes": episodes,
@@ -201,11 +199,15 @@ def _done(answer: Mapping[str, Any]) -> bool:
     return not (done is False or (type(done).__name__ in ("bool", "bool_") and not done))
 
 
-def _by_policy(masks: Sequence[Sequence[int]] | None, responses: Sequence[Sequence[int]]) -> list[int]:
-    """Tokens of each response that the policy generated; of one that is left out of the loss, all."""
-    if masks is None:
-        return [len(ids) for ids in responses]
-    return [list(mask).count(1) or len(ids) for mask, ids in zip(masks, responses, strict=True)]
+def _generated(made: Mapping[str, Any], responses: Sequence[int], *, turns: bool) -> int:
+    """Tokens that the policy generated; with several turns a response has in it what an environment answered."""
+    mean, masks = (made.get("rollout_metrics") or {}).get(BY_POLICY), made.get("loss_masks")
+    if mean is not None:  # from 0.3 on
+        return round(float(mean) * len(responses))
+    if masks is None or not turns:
+        return sum(responses)
+    # Of one that is left out of the loss, all.
+    return sum(list(mask).count(1) or tokens for mask, tokens in zip(masks, responses, strict=True))
 
 
 def _stopped(reasons: Sequence[str] | None) -> dict[str, float | None]:

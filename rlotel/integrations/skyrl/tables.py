@@ -76,6 +76,9 @@ ROLLOUTS_OF_EVALUATION = ("eval/all/generate/", "eval/all/environment/")
 LENGTH = "generate/avg_num_tokens"
 """Mean tokens of a row: of an episode, unless each of its turns is a row."""
 
+BY_POLICY = "generate/avg_assistant_tokens"
+"""Mean tokens of a row that the policy generated; the others of its response are what an environment answered."""
+
 GAUGES: Gauges = {
     "reward/avg_raw_reward": Gauge(m.ENVIRONMENT_REWARD_MEAN),
     LENGTH: Gauge(m.ENVIRONMENT_EPISODE_LENGTH_MEAN),

@@ -172,7 +172,14 @@ def test_a_generator_that_makes_rollouts_in_parts_counts_them_once(sky: Sky) -> 
     assert sky.value("rl.sample.tokens", token_type="completion") == 10
 
 
-def test_what_an_environment_answered_was_given_to_the_policy(sky: Sky) -> None:
+def test_what_an_environment_answered_was_given_to_the_policy_as_skyrl_says(sky: Sky) -> None:
+    metrics = {"generate/avg_assistant_tokens": 3.5, "generate/avg_num_tokens": 4.5}
+    iterate(sky, sky.trainer(), lambda _: answered([3, 3], [5, 4], rollout_metrics=metrics))
+    assert sky.value("rl.sample.tokens", token_type="completion") == 7
+    assert sky.value("rl.sample.tokens", token_type="prompt") == 6 + 2
+
+
+def test_where_it_does_not_say_the_loss_does(sky: Sky) -> None:
     trainer, environment = sky.trainer(), sky.make_environment()
     sky.parts["step"] = lambda _: {"done": False}
 

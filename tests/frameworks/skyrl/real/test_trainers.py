@@ -79,7 +79,7 @@ def test_updates_are_counted(seen: Run) -> None:
 def test_a_synchronous_iteration_counts_what_it_logs(synchronous: Run) -> None:
     data = trained(synchronous)
     rows = 8 * len(data)
-    completions = sum(8 * one["generate/avg_num_tokens"] for one in data)
+    completions = sum(8 * one["generate/avg_assistant_tokens"] for one in data)
     tokens = sum(one["trainer/tokens_per_second_per_gpu"] * one["timing/train_critic_and_policy"] for one in data)
     assert synchronous.total("rl.sample.samples") == rows
     assert synchronous.total("rl.sample.episodes") == rows
