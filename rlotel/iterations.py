@@ -18,8 +18,16 @@ class Iterations:
         self._lock = threading.RLock()
         self._last: int | None = None
         self._failed = False
+        self._another = False
         self.returns = 0
         """How often an iteration began that had been before: such a one gets a trace of its own."""
+
+    def another(self) -> None:
+        """Another training begins in this process: that it starts at the beginning says nothing of the last one.
+
+        Unless that one failed: then it is the same training, restarted.
+        """
+        self._another = True
 
     def begin(self, wanted: int | None, *, alone: bool) -> int:
         """The number of the loop that begins.
@@ -41,9 +49,10 @@ class Iterations:
                 number = gates.integer(wanted)
             except gates.Refused as refused:
                 self._instruments.refuse(attr.LOOP_ITERATION.name, refused.reason)
+        another, self._another = self._another and not self._failed, False
         if last is not None and (number == last or (number < last and alone)):
             self.returns += 1
-            if alone and (number < last or self._failed):
+            if alone and not another and (number < last or self._failed):
                 reason = attr.RestartReason.UNKNOWN.value
                 self._instruments.add(m.RESTARTS, 1, {attr.RESTART_REASON.name: reason})
                 done_again = last - number if self._failed else last - number + 1

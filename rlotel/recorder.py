@@ -80,7 +80,7 @@ class Recorder:
         self.checkpoints.reset()
         self.used = False
         """Whether this process ever had something to do with training: a loop, a phase, workers."""
-        self._iterations = Iterations(self.instruments)
+        self.iterations = Iterations(self.instruments)
         self._counting = Counting(self.instruments)
 
     def now(self) -> float:
@@ -118,9 +118,9 @@ class Recorder:
         """An iteration begins, or began `at` an earlier `now()`. Without a number it is the one after the last."""
         self.used = True
         self._freeze()
-        number = self._iterations.begin(iteration, alone=self.ages.latest_loop() is None)
+        number = self.iterations.begin(iteration, alone=self.ages.latest_loop() is None)
         loop = Loop(number, *self._when(at), self._observe)
-        self._tracing.begin_loop(loop, self._iterations.returns)
+        self._tracing.begin_loop(loop, self.iterations.returns)
         self.ages.begin(loop)
         return loop
 
@@ -153,7 +153,7 @@ class Recorder:
         with self.faults.contain("what follows from a loop"):
             derived.record(loop, seconds, self.hardware, self.instruments)
         self.instruments.loop_finished()
-        self._iterations.end(failed=error is not None)
+        self.iterations.end(failed=error is not None)
         if error is None:
             self.ages.progress()
         self._tracing.end(loop, loop.started_ns + int(seconds * 1e9))

@@ -111,6 +111,10 @@ class Loops:
         if self.current is not None:
             self._entered = context.enter(self.current)
 
+    def another(self) -> None:
+        """Another training begins in this process, which has numbers of its own."""
+        self.recorder.iterations.another()
+
     def end(self, error: BaseException | None = None, *, at: float | None = None) -> None:
         """The iteration is over, with what was logged of it still to come; a failed one is closed at once."""
         self._leave()

@@ -73,6 +73,7 @@ class Iterations:
     def made(self, call: Call) -> None:
         """A trainer is being made, which will start its workers."""
         self._settle(call.arguments["config"])
+        self.loops.another()
         if not single_program() and self._setup is not None:
             self._tell_workers(self._setup)
 
@@ -87,6 +88,7 @@ class Iterations:
             # Of what a loop without a trainer left when it broke off, nothing is the next one's.
             self.loops.forget()
             self._since, self._next, self._finished = None, 1, None
+            self.loops.another()
         self._config, setup = config, Setup(config)
         self._setup = setup
         recorder, known = self._recorder, self.loops.setup

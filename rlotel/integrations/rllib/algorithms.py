@@ -59,6 +59,7 @@ class Algorithms:
 
     def _meet(self, algorithm: Any, config: object) -> None:
         self._latest = weakref.ref(algorithm)
+        self.loops.another()
         self._recorder.identify(**setup.identity(type(algorithm).__name__, config))
         self._recorder.equip(setup.hardware(config))
         self.loops.setup = setup.setup(config)

@@ -91,6 +91,7 @@ class Iterations:
         self._configure(Setup(configuration, asynchronous=ASYNCHRONOUS in kinds))
         self.loops.setup = self.setup.phases()
         self.models.look_up(self.setup)
+        self.loops.another()
         self._trainer, self._new = weakref.ref(trainer), True
         self._recorder.loop_is_here()
 

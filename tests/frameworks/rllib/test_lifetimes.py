@@ -43,6 +43,17 @@ def test_algorithms_that_take_turns_have_their_own_settings(telemetry: Telemetry
     assert sizes == [40, 60, 40]
 
 
+def test_algorithms_that_take_turns_are_no_restarts(telemetry: Telemetry) -> None:
+    one, two = configuration("PPO").build_algo(), configuration("PPO").build_algo()
+    for algorithm in (one, one, one, two, one, two):
+        algorithm.train()
+    loops = telemetry.spans("rl.loop")
+    assert [loop.attributes["rl.loop.iteration"] for loop in loops] == [1, 2, 3, 1, 4, 2]
+    assert len({loop.trace_id for loop in loops}) == 6
+    restarts = telemetry.points("rl.restarts") + telemetry.points("rl.checkpoint.lost_steps")
+    assert {point.value for point in restarts} == {0}
+
+
 def test_nothing_is_current_once_it_is_let_go_of(telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch) -> None:
     algorithm = configuration("PPO").build_algo()
     step = torch.optim.Adam.step

@@ -249,3 +249,21 @@ def test_a_loop_on_any_node_of_a_cluster_is_the_one_that_reports(tmp_path: Path)
         assert sky.value("rl.loop.duration") == 1.0
         assert sky.value("rl.sample.samples") == 1
         assert len(sky.telemetry.spans("rl.loop")) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_another_trainer_is_no_restart_unless_the_one_before_failed(sky: Sky, fails: bool) -> None:
+    def fail(_: Any) -> Any:
+        raise ConnectionError
+
+    first = sky.trainer()
+    for _ in range(3):
+        iterate(sky, first)
+    if fails:
+        with pytest.raises(ConnectionError):
+            iterate(sky, first, fail)
+    second = sky.trainer()
+    for _ in range(2):
+        iterate(sky, second)
+    assert sky.value("rl.restarts", restart_reason="unknown") == int(fails)
+    assert len({span.trace_id for span in sky.telemetry.spans("rl.loop")}) == 5 + int(fails)
