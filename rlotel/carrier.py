@@ -17,7 +17,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from rlotel import context
+from rlotel import context, gates
 from rlotel.phases import Interval, Loop, Phase
 from rlotel.semconv.attributes import PhaseName
 
@@ -92,7 +92,7 @@ def arrived_identity() -> Mapping[str, str]:
     """The identity, by attribute name, that came with the call that is being served here; empty if none did."""
     try:
         found = json.loads(_arrived() or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
@@ -122,9 +122,7 @@ class Arrival:
         identity = self._carrier.get(IDENTITY)
         if isinstance(identity, str):
             there = otel_context.set_value(_IDENTITY_KEY, identity, there)
-        number = self._carrier.get(ITERATION)
-        iteration = int(number) if isinstance(number, str) and number.isdecimal() else None
-        errand = Errand(iteration, evaluates=self._carrier.get(EVALUATES) == "true")
+        errand = Errand(_iteration(self._carrier.get(ITERATION)), evaluates=self._carrier.get(EVALUATES) == "true")
         there = otel_context.set_value(_ERRAND_KEY, errand, there)
         self._entered = context.arrive(there)
 
@@ -134,6 +132,14 @@ class Arrival:
         if self._entered is not None:
             context.leave(self._entered)
             self._entered = None
+
+
+def _iteration(number: Any) -> int | None:
+    """An iteration's number as it was written; None if it is none, or none that a span takes."""
+    try:
+        return gates.integer(int(number))
+    except (TypeError, ValueError, gates.Refused):
+        return None
 
 
 def _parse(traceparent: Any) -> SpanContext | None:

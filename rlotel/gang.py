@@ -13,7 +13,7 @@ from pathlib import Path
 
 def rank(environ: Mapping[str, str]) -> int:
     """This process's number among them; 0 where there are no others."""
-    return _number(environ, "RANK")
+    return number(environ, "RANK") if number(environ, "WORLD_SIZE") > 1 else 0
 
 
 def name(environ: Mapping[str, str]) -> str | None:
@@ -22,7 +22,7 @@ def name(environ: Mapping[str, str]) -> str | None:
     torchrun's own id where it has one. Else the rendezvous, and the launcher itself where all ranks have the same:
     on several nodes only the rendezvous is common, and a later launch at the same address has the same name.
     """
-    if _number(environ, "WORLD_SIZE") <= 1 or "RANK" not in environ:
+    if number(environ, "WORLD_SIZE") <= 1 or "RANK" not in environ:
         return None
     given = environ.get("TORCHELASTIC_RUN_ID", "")
     if given not in ("", "none"):
@@ -32,9 +32,12 @@ def name(environ: Mapping[str, str]) -> str | None:
     return _digest(f"{rendezvous} {process(os.getppid())}" if alone else rendezvous)
 
 
-def _number(environ: Mapping[str, str], name: str) -> int:
-    value = environ.get(name, "")
-    return int(value) if value.isdigit() else 0
+def number(environ: Mapping[str, str], name: str) -> int:
+    """What a variable counts; 0 where it does not."""
+    try:
+        return max(0, int(environ.get(name, "")))
+    except ValueError:  # more than 4300 digits are none to Python
+        return 0
 
 
 def process(pid: int) -> str:

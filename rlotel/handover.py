@@ -77,9 +77,10 @@ def environment(environ: Mapping[str, str]) -> Mapping[str, str]:
     """The environment that settings are read from: the process's own, then what was handed to it."""
     try:
         handed = json.loads(environ.get(DEFAULTS) or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         handed = {}
     if not isinstance(handed, dict) or not handed:
         return environ
     # An empty variable counts as unset.
-    return {**handed, **{name: value for name, value in environ.items() if value or name not in handed}}
+    texts = {name: value for name, value in handed.items() if isinstance(value, str)}
+    return {**texts, **{name: value for name, value in environ.items() if value or name not in texts}}

@@ -123,10 +123,8 @@ def _job_id(environ: Mapping[str, str]) -> str | None:
 
 def attempt(environ: Mapping[str, str]) -> int:
     """How often the job was restarted before this process, as its launcher counts; 0 where nobody counts."""
-    for name in ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT", "JOBSET_RESTART_ATTEMPT"):
-        if (value := environ.get(name, "")).isdigit():
-            return int(value)
-    return 0
+    variables = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT", "JOBSET_RESTART_ATTEMPT")
+    return next((count for name in variables if (count := gang.number(environ, name))), 0)
 
 
 def launch(environ: Mapping[str, str]) -> str:

@@ -6,82 +6,18 @@ the call. The user's function runs once, with its own result and its own excepti
 
 from __future__ import annotations
 
-import copy
 import functools
 import importlib
-import inspect
-import operator
-import pkgutil
 from collections.abc import Callable, MutableMapping
 from types import ModuleType
 from typing import Any
 
-import wrapt
-
 from rlotel import modules
 from rlotel.errors import Faults
+from rlotel.watched import Place, Watched, place_of
 from rlotel.watching import Call, Observer, Watch, bracket
 
 __all__ = ["Call", "Observer", "Patches", "import_target"]
-
-
-class _BoundWatched(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # not generic in wrapt 1.16
-    """A watched method of an object; pickled and copied as that method, as any method is."""
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if not args and kwargs and self._self_instance is None:
-            # Asked of the class, with `self` by name: wrapt finds no instance then, and before 1.17 it raises.
-            first = next(iter(inspect.signature(self.__wrapped__).parameters), None)
-            if first in kwargs:
-                args = (kwargs.pop(first),)
-        return super().__call__(*args, **kwargs)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        instance = getattr(self, "__self__", None)
-        return self if instance is None else getattr(copy.deepcopy(instance, memo), self.__name__)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        instance = getattr(self, "__self__", None)
-        if instance is None:  # asked of the class
-            return self._self_parent.__reduce_ex__(protocol)
-        return getattr, (instance, self.__name__)
-
-
-class _Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
-    """A watched function; pickled by its name, or by value as the function it is if it has none elsewhere.
-
-    Whoever unpickles it (an actor's class carries the functions it uses) need not have rlotel. A copy is itself.
-    """
-
-    __bound_function_wrapper__ = _BoundWatched
-
-    def __init__(self, wrapped: Any, wrapper: Any, target: str, enabled: Callable[[], bool]) -> None:
-        super().__init__(wrapped, wrapper, enabled=enabled)
-        self._self_target = target
-        self._self_of_class: Any = None
-
-    def __get__(self, instance: Any, owner: Any = None, /) -> Any:
-        if instance is not None or isinstance(self.__wrapped__, (classmethod, staticmethod)):
-            return super().__get__(instance, owner)
-        # The same each time: what is not, cloudpickle takes for a copy, which it sends by value and not by name.
-        # So Ray would send the methods of an actor's class without those who watch them over there.
-        if self._self_of_class is None:
-            self._self_of_class = super().__get__(None, owner)
-        return self._self_of_class
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Any:
-        return self
-
-    def __reduce_ex__(self, _protocol: Any) -> Any:
-        if self._self_target.startswith("__main__:") or "<locals>" in self._self_target:
-            return operator.itemgetter(0), ((self.__wrapped__,),)
-        return pkgutil.resolve_name, (self._self_target,)
 
 
 class Patches:
@@ -167,7 +103,7 @@ class Patches:
         """Set an attribute until `undo`, unless someone else has set it again by then."""
         original, inherited = _find(owner, name)
         setattr(owner, name, value)
-        self._undo.append(functools.partial(_restore, owner, name, value, original, inherited))
+        self._undo.append(functools.partial(_restore, Place(owner, name, original, inherited), value))
 
     def set_item(self, mapping: MutableMapping[str, str], key: str, value: str) -> None:
         """Set an item, such as a variable for child processes, until `undo`."""
@@ -206,17 +142,19 @@ class Patches:
         if isinstance(function, type) or not callable(function):
             raise TypeError(f"{target} is a {type(function).__name__}: only functions and methods are watched")
         watched: Any = original if under is None else vars(function)["__wrapped__"]
+        place = Place(owner, name, original, inherited)
         # Undone or not: where someone has wrapped it after us, ours must stay, and then does nothing.
-        wrapper = _Watched(
+        wrapper = Watched(
             watched,
             bracket(self._faults, target, watch, function if under is None else watched),
             target,
-            enabled=lambda: self._open,
+            enabled=lambda: self._open and not place.left,
+            place=place,
         )
         if under is not None:
             wrapper = import_target(under)(wrapper)
         setattr(owner, name, wrapper)
-        self._undo.append(functools.partial(_restore, owner, name, wrapper, original, inherited))
+        self._undo.append(functools.partial(_restore, place, wrapper))
 
 
 def _lacks(module: ModuleType, path: str) -> bool:
@@ -234,17 +172,26 @@ def _find(owner: Any, name: str) -> tuple[Any, bool]:
     own = getattr(owner, "__dict__", {})
     if name in own:
         return own[name], False
-    # A module's attribute may be made as it is asked for.
-    return inspect.getattr_static(owner, name) if isinstance(owner, type) else getattr(owner, name), True
+    if not isinstance(owner, type):
+        return getattr(owner, name), True  # a module's attribute may be made as it is asked for
+    for base in owner.__mro__:
+        if name in vars(base):
+            return vars(base)[name], True
+    # Not what its metaclass has: put into the class it would no longer get the class it is called on.
+    raise AttributeError(f"{owner.__qualname__} has no {name}")
 
 
-def _restore(owner: Any, name: str, wrapper: object, original: object, inherited: bool) -> None:
-    if getattr(owner, "__dict__", {}).get(name) is not wrapper:
+def _restore(place: Place, ours: object) -> None:
+    place.left = True
+    if getattr(place.owner, "__dict__", {}).get(place.name) is not ours:
         return  # someone wrapped it again: taking ours out from under theirs would break both
+    original, inherited = place.original, place.inherited
+    while isinstance(original, Watched) and (under := place_of(original)).left:
+        original, inherited = under.original, under.inherited  # it had to stay under ours
     if inherited:
-        delattr(owner, name)
+        delattr(place.owner, place.name)
     else:
-        setattr(owner, name, original)
+        setattr(place.owner, place.name, original)
 
 
 def import_target(target: str) -> Any:

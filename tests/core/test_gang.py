@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from rlotel import gang
+from rlotel.identity import attempt
 from rlotel.testing import captured
 
 PROGRAM = """
@@ -59,15 +60,27 @@ def test_on_several_nodes_the_rendezvous_names_them() -> None:
     assert gang.name({**node, "RANK": "0"}) not in (None, gang.name({**node, "RANK": "0", "MASTER_PORT": "29501"}))
 
 
-@pytest.mark.parametrize("environ", [{}, {"RANK": "0", "WORLD_SIZE": "1"}, {"WORLD_SIZE": "2"}, {"RANK": ""}])
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {},
+        {"RANK": "0", "WORLD_SIZE": "1"},
+        {"WORLD_SIZE": "2"},
+        {"RANK": ""},
+        {"RANK": "3"},  # as a scheduler sets it, or a shell has kept it
+        {"RANK": "3", "WORLD_SIZE": ""},
+    ],
+)
 def test_a_process_alone_is_rank_0_and_has_no_name(environ: dict[str, str]) -> None:
     assert gang.name(environ) is None
     assert gang.rank(environ) == 0
 
 
-def test_variables_that_are_no_numbers_are_no_ranks() -> None:
-    assert gang.rank({"RANK": "first"}) == 0
-    assert gang.name({"RANK": "0", "WORLD_SIZE": "many"}) is None
+@pytest.mark.parametrize("text", ["first", "-1", "1.0", "²", "9" * 5000])
+def test_variables_that_are_no_numbers_are_no_ranks(text: str) -> None:
+    assert gang.rank({"RANK": text, "WORLD_SIZE": "2"}) == 0
+    assert gang.name({"RANK": "0", "WORLD_SIZE": text}) is None
+    assert attempt({"TORCHELASTIC_RESTART_COUNT": text, "SLURM_RESTART_COUNT": "2"}) == 2
 
 
 def test_a_rank_that_is_none_of_the_first_does_not_speak_for_the_run() -> None:

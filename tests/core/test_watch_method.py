@@ -91,3 +91,25 @@ def test_what_the_class_does_not_have_is_reported(patches: Patches, errors: list
     let_go = patches.watch_method(Environment, "reset")
     let_go()
     assert [type(error) for error in errors] == [AttributeError]
+
+
+def test_the_one_that_is_let_go_of_observes_no_more_though_another_watches(patches: Patches) -> None:
+    original = vars(Environment)["step"]
+    seen: list[int] = []
+    first = patches.watch_method(Environment, "step", after=lambda _call: seen.append(1))
+    second = patches.watch_method(Environment, "step", after=lambda _call: seen.append(2))
+    first()
+    assert Environment("a").step(1) == "a1"
+    assert seen == [2]
+    second()
+    assert vars(Environment)["step"] is original
+
+
+def test_sessions_that_end_in_the_order_they_began_leave_nothing_behind(errors: list[Exception]) -> None:
+    one, other = (Patches(Faults(lambda _place, error: errors.append(error))) for _ in range(2))
+    for session in (one, other):
+        session.watch_method(Derived, "step")
+    one.undo()
+    other.undo()
+    assert "step" not in vars(Derived)
+    assert errors == []

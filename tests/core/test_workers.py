@@ -125,6 +125,14 @@ def test_whatever_a_carrier_holds_the_call_is_served(found: object) -> None:
     assert not trace.get_current_span().get_span_context().is_valid
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, str(2**63), "²", "", "many", None])
+def test_an_iteration_that_no_span_can_have_is_none(number: object) -> None:
+    span = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+    with Arrival({"traceparent": span, "rlotel.iteration": number, "rlotel.identity": "[" * 100_000}):
+        assert carrier.arrived_errand().iteration is None
+        assert carrier.arrived_identity() == {}
+
+
 def test_a_call_outside_of_everything_carries_nothing(telemetry: Telemetry) -> None:
     assert carrier.outgoing(telemetry.session.recorder.around(), "{}") is None
 
@@ -165,7 +173,7 @@ def test_what_a_worker_has_of_its_own_wins_over_what_was_handed_to_it() -> None:
     assert handover.environment({**own, "RLOTEL_ENDPOINT": ""})["RLOTEL_ENDPOINT"] == "http://head:4318"
 
 
-@pytest.mark.parametrize("broken", ["{", "[]", "1", ""])
+@pytest.mark.parametrize("broken", ["{", "[]", "1", "", "[" * 100_000, '{"RLOTEL_GPUS": 3}'])
 def test_what_cannot_be_read_was_not_handed_over(broken: str) -> None:
     environ = {handover.DEFAULTS: broken, "OTHER": "1"}
     assert handover.environment(environ) == environ
