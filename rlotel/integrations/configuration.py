@@ -1,9 +1,10 @@
-"""Reading the configuration of a framework: settings at a path, and what paths and names say of a run."""
+"""Reading what a framework says of a run: its release, settings at a path, what paths and names mean."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import PurePath
 from typing import Any
 
@@ -54,3 +55,11 @@ def data_set(files: Any) -> str | None:
 def checkpoint_tier(folder: object) -> str | None:
     """Where checkpoints go, if the path says it; a mounted folder may be anything."""
     return "object_storage" if folder and str(folder).startswith(_OBJECT_STORAGE) else None
+
+
+def version(distribution: str) -> str | None:
+    """The release that is installed; None of a checkout that is only on the path."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -75,9 +75,18 @@ class Rounds:
 
     def close(self, error: BaseException | None = None) -> None:
         """The iteration is over."""
-        self.end(error)
-        self._settle()
-        self.loops.close(error)
+        try:
+            self.end(error)
+            self._settle()
+        finally:
+            self.loops.close(error)
+
+    def stop(self) -> None:
+        """Nothing is watched any more: what goes on in a round, or goes on after a pause, is none of ours."""
+        self._seconds, self._paused_doing = {}, None
+        if self._phase is None:
+            self._doing = None
+        self.loops.stop()
 
     # What is done in a round.
 
@@ -97,9 +106,11 @@ class Rounds:
         if timed is None:
             return
         if phase is not None:
-            self.loops.add(timed.phase, timed.role, **self._counts(timed))
             phase.error = error
-            self.loops.shut(phase)
+            try:
+                self.loops.add(timed.phase, timed.role, **self._counts(timed))
+            finally:
+                self.loops.shut(phase)
             return
         self._seconds[timed] = self._seconds.get(timed, 0.0) + self._now() - self._since
         if error is not None:
@@ -107,14 +118,16 @@ class Rounds:
 
     def _settle(self, failed: Timed | None = None, error: BaseException | None = None) -> None:
         """Tell of the time that was added up."""
-        at = self._stretch
-        for timed, seconds in self._seconds.items():
+        at, gathered = self._stretch, self._seconds
+        self._seconds = {}
+        for timed, seconds in gathered.items():
             phase = Call(None, (), {}, None, error=error if timed is failed else None)
             self.loops.open(timed, phase, at=at)
-            self.loops.add(timed.phase, timed.role, **self._counts(timed))
             at += seconds
-            self.loops.shut(phase, at=at)
-        self._seconds = {}
+            try:
+                self.loops.add(timed.phase, timed.role, **self._counts(timed))
+            finally:
+                self.loops.shut(phase, at=at)
 
     # What is none of a round, though it is called in one.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from rlotel import context
 from rlotel.integrations.rounds import Counts, Rounds
 from rlotel.integrations.stable_baselines3.tables import EVALUATION, ROLLOUT, UPDATE
 from rlotel.integrations.tables import Timed
@@ -129,3 +130,18 @@ def test_a_failure_while_gathering_is_of_what_failed(model: Model) -> None:
     assert [span.attributes.get("error.type") for span in model.telemetry.spans("rl.sample")] == ["ValueError"]
     assert [span.attributes.get("error.type") for span in model.telemetry.spans("rl.train")] == [None]
     assert model.telemetry.value("rl.loop.duration", **{"error.type": "ValueError"}) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("tiny", [False, True])
+def test_what_cannot_be_counted_ends_all_the_same(telemetry: Telemetry, tiny: bool) -> None:
+    def counts(timed: Timed) -> Counts:
+        raise LookupError(timed.phase)
+
+    rounds = Rounds(telemetry.session.recorder, counts)
+    rounds.start(tiny=tiny)
+    rounds.next()
+    rounds.begin(ROLLOUT)
+    with pytest.raises(LookupError):
+        rounds.close()
+    assert context.current() is None
+    assert [span.name for span in telemetry.spans()] == ["rl.sample", "rl.loop"]

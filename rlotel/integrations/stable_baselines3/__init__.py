@@ -41,3 +41,4 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         patches.watch(target, **evaluations.phase())
     patches.watch(f"{COMMON}.logger:Logger.dump", before=evaluations.dumped)
     patches.watch(f"{COMMON}.env_util:make_vec_env", after=environments.made)
+    patches.when_undone(learning.rounds.stop)

@@ -22,9 +22,10 @@ class Evaluations:
         around = self._rounds.apart(EVALUATION)
 
         def after(call: Call) -> None:
-            if "phase" in call.notes:  # the outermost, where it is watched twice
-                self._rounds.loops.evaluated(_scores(call.result))
+            outermost = "phase" in call.notes  # it may be watched twice
             around["after"](call)
+            if outermost:
+                self._rounds.loops.evaluated(_scores(call.result))
 
         return {**around, "after": after}
 
@@ -39,5 +40,5 @@ def _scores(result: tuple[float, float] | tuple[Sequence[float], Sequence[int]])
     """By the names that SB3's callback gives them: from two numbers, or from the episodes' returns and lengths."""
     first, second = result
     if isinstance(first, Sequence) and isinstance(second, Sequence):
-        return {"mean_reward": fmean(first), "mean_ep_length": fmean(second)}
+        return {"mean_reward": fmean(first), "mean_ep_length": fmean(second)} if first else {}
     return {"mean_reward": first, "std_reward": second}  # type: ignore[dict-item]

@@ -43,8 +43,8 @@ class Learning:
 
     def met(self, call: Call) -> None:
         """A model was made, or is about to be loaded."""
-        setup.identify(self._recorder, call.instance, self._environments)
         self._meet(type(call.instance))
+        setup.identify(self._recorder, call.instance, self._environments)
 
     def _meet(self, kind: Any) -> None:
         """Watch what a class of algorithms does in a round: now, for its users may wrap it before they learn."""
@@ -67,9 +67,10 @@ class Learning:
         if setup.on_policy(model):  # others are told how many steps to take
             self._optimizer = getattr(model.policy, "optimizer", _NOBODY)
             self._undo.append(self._watch(type(self._optimizer), "step", after=self._optimized))
-        setup.identify(self._recorder, model, self._environments)
-        devices.use(self._recorder, model.device)
-        setup.batches(model, self.rounds.loops.setup)
+        with self._recorder.faults.contain("what a model says of itself"):
+            setup.identify(self._recorder, model, self._environments)
+            devices.use(self._recorder, model.device)
+        self.rounds.loops.setup = setup.batches(model)
         self.rounds.start(tiny=not setup.on_policy(model))
         self._recorder.loop_is_here()
 
@@ -77,10 +78,12 @@ class Learning:
         """It has ended, or failed."""
         if "learns" not in call.notes:
             return
-        self.rounds.close(call.error)
-        while self._undo:
-            self._undo.pop()()
-        self._forget()
+        try:
+            self.rounds.close(call.error)
+        finally:
+            while self._undo:
+                self._undo.pop()()
+            self._forget()
 
     def _watch(
         self,
@@ -133,7 +136,7 @@ class Learning:
         self._steps += 1
         self._step_seconds += self._recorder.now() - began
         _, _, dones, infos = call.result
-        if ended := sum(dones.tolist()):
+        if ended := sum(map(bool, dones)):
             self._ended += ended
             self._episodes += sum("episode" in info for info in infos)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from rlotel.integrations.configuration import product, version
 from rlotel.integrations.loops import Setup
 from rlotel.patching import Call
 from rlotel.recorder import Recorder
@@ -43,18 +43,11 @@ def identify(recorder: Recorder, model: Any, environments: Environments) -> None
     """Tell who learns what."""
     recorder.identify(
         system="stable-baselines3",
-        system_version=_version(),
+        system_version=version("stable_baselines3"),
         algorithm=type(model).__name__,
         model=type(model.policy).__name__ if getattr(model, "policy", None) is not None else None,
         environment=environments.name(model.env),
     )
-
-
-def _version() -> str | None:
-    try:
-        return metadata.version("stable_baselines3")
-    except metadata.PackageNotFoundError:  # a checkout that is on the path
-        return None
 
 
 def on_policy(model: Any) -> bool:
@@ -62,8 +55,8 @@ def on_policy(model: Any) -> bool:
     return hasattr(model, "rollout_buffer")
 
 
-def batches(model: Any, setup: Setup) -> None:
-    """Note how many rows a rollout asks for, and an optimizer step."""
-    rows = model.n_steps * model.n_envs if on_policy(model) else None
-    setup.sample_batch_size = rows
-    setup.train_batch_size = getattr(model, "batch_size", rows)
+def batches(model: Any) -> Setup:
+    """How many rows a rollout asks for, and an optimizer step."""
+    steps = getattr(model, "n_steps", None) if on_policy(model) else None
+    rows = product(steps, model.n_envs)
+    return Setup(sample_batch_size=rows, train_batch_size=getattr(model, "batch_size", rows))
