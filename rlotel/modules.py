@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,6 +29,14 @@ class _Finder:
 
 
 _FINDER = _Finder()
+
+
+def importable(name: str) -> bool:
+    """Whether there is such a module; one without a dot is not imported for that."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # one that somebody made and put there
+        return name in sys.modules
 
 
 def before(module: str, do: Before) -> Callable[[], None]:

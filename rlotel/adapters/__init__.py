@@ -40,6 +40,7 @@ from rlotel.errors import log as messages
 from rlotel.logged.meanings import Meaning, each, gauge, milliseconds, seconds, total
 from rlotel.logged.tables import Keys, Table
 from rlotel.opened import Session
+from rlotel.patching import Patches
 
 __all__ = ["Keys", "Log", "Meaning", "each", "follow", "gauge", "logger", "milliseconds", "seconds", "total"]
 
@@ -117,5 +118,7 @@ def _open(name: str, table: Table, connect: Connect | None) -> Log:
         if before := _following.setdefault(opened, {}).get(name):
             before.close()
         _following[opened][name] = log
-        connect(opened.patches, log, table, recorder)
+        patches = Patches(recorder.faults)
+        log.let_go = patches.undo
+        connect(patches, log, table, recorder)
     return log

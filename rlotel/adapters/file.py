@@ -40,35 +40,37 @@ class Tail:
             self._file.seek(0, os.SEEK_END)
         self._rest = b""
         self._stopped = threading.Event()
+        self._pid = os.getpid()
         threading.Thread(target=self._run, name="rlotel-file", daemon=True).start()
 
     def read(self) -> None:
         """Take the lines that are new."""
+        if self._in_child():
+            return
         with self._lock:
             if self._stopped.is_set():
                 return
+            if self._file is not None and self._has_more(self._file):
+                return
             if self._file is None or self._replaced(self._file):
+                self._take_rest()
                 self._close()
                 self._file = self._open()
-            file, left = self._file, AT_ONCE
-            while file is not None and left > 0 and (piece := file.read(LONGEST)):
-                left -= len(piece)
-                *lines, self._rest = (self._rest + piece).split(b"\n")
-                for line in lines:
-                    self._take(line)
-                if len(self._rest) > LONGEST:
-                    self._rest = self._rest[: LONGEST + 1]  # enough of it to be refused
+                if self._file is not None:
+                    self._has_more(self._file)
 
     def last(self) -> None:
         """Take what is new, the last line included if it has no end."""
+        if self._in_child():
+            return
         with self._lock:
             self.read()
-            if parse(self._rest) is not None:
-                self._take(self._rest)
-                self._rest = b""
+            self._take_rest()
 
     def stop(self) -> None:
         """Take what is new, and look no more."""
+        if self._in_child():
+            return
         with self._lock:
             self.last()
             self._stopped.set()
@@ -78,6 +80,29 @@ class Tail:
         while not self._stopped.wait(POLL):
             with self._recorder.faults.contain(f"follow {self._path.name}"):
                 self.read()
+
+    def _in_child(self) -> bool:
+        """Whether this is a forked child now: file and lock are its parent's, which may hold it."""
+        return os.getpid() != self._pid
+
+    def _has_more(self, file: BinaryIO) -> bool:
+        """Read on; whether there is more than can be read in one look."""
+        left = AT_ONCE
+        while left > 0:
+            if not (piece := file.read(LONGEST)):
+                return False
+            left -= len(piece)
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            for line in lines:
+                self._take(line)
+            if len(self._rest) > LONGEST:
+                self._rest = self._rest[: LONGEST + 1]  # enough of it to be refused
+        return True
+
+    def _take_rest(self) -> None:
+        if parse(self._rest) is not None:
+            self._take(self._rest)
+            self._rest = b""
 
     def _open(self) -> BinaryIO | None:
         try:
@@ -108,7 +133,8 @@ class Tail:
             return
         now, written = self._recorder.now(), time_of(values, self._table.time)
         bare, step = split(values, self._table.step)
-        self._log.take(bare, step, at=now if written is None else min(now, written - self._since_1970))
+        with self._recorder.faults.contain(f"a line of {self._path.name}"):
+            self._log.take(bare, step, at=now if written is None else min(now, written - self._since_1970))
 
 
 def connect(patches: Patches, log: Log, path: Path, table: Table, recorder: Recorder) -> None:

@@ -14,7 +14,9 @@ from rlotel.recorder import Recorder
 PATIENCE = 100
 """Log calls without any key of the table, after which it is said."""
 SHOWN = 20
-"""Names of keys in one line."""
+"""Names of keys in one line, and such lines."""
+COMPARED = 200
+"""Keys among which one is looked for that may have been meant: with more, a process would not end in time."""
 
 
 class Log:
@@ -32,6 +34,8 @@ class Log:
         self._said = self._said_missing = False
         self.drain: Callable[[], None] = lambda: None
         """Takes what its source has not handed over yet."""
+        self.let_go: Callable[[], None] = lambda: None
+        """Leaves its source alone."""
 
     @property
     def faults(self) -> Faults:
@@ -52,30 +56,33 @@ class Log:
         self, values: Mapping[str, Any], step: object = None, *, at: float | None = None, whole: bool = False
     ) -> None:
         """As a call, for what watches a logger; see `Rows.log`."""
-        if self._rows is None:
+        rows = self._rows
+        if rows is None:
             return
-        self._rows.log(values, step, at=at, whole=whole)
+        rows.log(values, step, at=at, whole=whole)
         self._calls += 1
-        if not self._said and (self._rows.iterations >= 2 or self._calls >= PATIENCE):
+        if not self._said and (rows.iterations >= 2 or self._calls >= PATIENCE):
             self._said = True
-            self._hint(self._rows)
+            self._hint(rows)
 
     @property
     def unmapped(self) -> list[str]:
         """The keys that were logged and are not in the table, in the order they came."""
-        return list(self._rows.unmapped) if self._rows is not None else []
+        rows = self._rows
+        return list(rows.unmapped) if rows is not None else []
 
     @property
     def missing(self) -> list[str]:
         """The keys of the table that were never logged."""
-        return [key for key in self._table.entries if self._rows is None or key not in self._rows.mapped]
+        rows = self._rows
+        return [key for key in self._table.entries if rows is None or key not in rows.mapped]
 
     @contained
     def finish(self) -> None:
         """The last step that was logged is over: it is recorded, without waiting for the next."""
         self.drain()
-        if self._rows is not None:
-            self._rows.finish()
+        if (rows := self._rows) is not None:
+            rows.finish()
 
     @contained
     def end(self) -> None:
@@ -85,16 +92,20 @@ class Log:
         if rows is None or not rows.mapped or self._said_missing:
             return
         self._said_missing = True
-        for key in self.missing:
-            near = difflib.get_close_matches(key, rows.unmapped, n=1, cutoff=0.75)
+        missing, others = self.missing, list(rows.unmapped)[:COMPARED]
+        for key in missing[:SHOWN]:
+            near = difflib.get_close_matches(key, others, n=1, cutoff=0.75)
             meant = f"; {near[0]!r} was" if near else ""
             log.warning("rlotel: %s never logged %r, which its table has%s", self._name, key, meant)
+        if len(missing) > SHOWN:
+            log.warning("rlotel: %s never logged %d more keys of its table", self._name, len(missing) - SHOWN)
 
     @contained
     def close(self) -> None:
         """Stop: what is logged from now on is not taken."""
         self.end()
         self._rows = None
+        self.let_go()
 
     def _hint(self, rows: Rows) -> None:
         some = ", ".join(list(rows.unmapped)[:SHOWN]) + (", …" if len(rows.unmapped) > SHOWN else "")

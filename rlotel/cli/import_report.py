@@ -26,30 +26,30 @@ def print_outcome(
 ) -> None:
     """What was, or would be, sent, and of which keys. Of a preset, with keys of all releases, many never come."""
     span = f"{day(outcome.began or 0)} to {day(outcome.ended or 0)}"
-    click.echo(f"{outcome.run_id}: {outcome.run.kind}, {outcome.iterations:,} iterations, {span}")
+    _say(f"{outcome.run_id}: {outcome.run.kind}, {outcome.iterations:,} iterations, {span}")
     for key, entries in table.entries.items():
         if key in outcome.logged:
             meant = " and ".join(map(_said, entries))
-            click.echo(f"  {key}: {meant}, {_times(outcome.logged[key])}")
+            _say(f"  {key}: {meant}, {_times(outcome.logged[key])}")
     if outcome.scores:
-        click.echo(f"  {', '.join(outcome.scores[:SHOWN])}: rl.evaluation.score")
+        _say(f"  {', '.join(outcome.scores[:SHOWN])}: rl.evaluation.score")
     for key in () if preset else outcome.missing[:SHOWN]:
         near = difflib.get_close_matches(key, outcome.unmapped, n=1, cutoff=0.75)
-        click.echo(f"  {key}: was never logged" + (f"; {near[0]} was" if near else ""))
+        _say(f"  {key}: was never logged" + (f"; {near[0]} was" if near else ""))
     if outcome.unmapped:
         more = ", …" if len(outcome.unmapped) > SHOWN else ""
-        click.echo(f"not in the table: {', '.join(outcome.unmapped[:SHOWN])}{more}")
+        _say(f"not in the table: {', '.join(outcome.unmapped[:SHOWN])}{more}")
     _print_losses(outcome)
     sent = f"{outcome.sent.points:,} points of {len(outcome.sent.names)} metrics and {outcome.sent.spans:,} spans"
     sent += f", from {day(since)} on" if since is not None else ""
     if outlet is None:
-        click.echo(f"would send {sent}")
+        _say(f"would send {sent}")
         return
     where = outlet.capture.path if outlet.capture else outlet.destinations[0].describe()
-    click.echo(f"sent {sent}, to {where}")
+    _say(f"sent {sent}, to {where}")
     refused, words = outlet.refused
     if refused or words:
-        click.echo(f"{refused:,} of them were refused by {words}", err=True)
+        _say(f"{refused:,} of them were refused by {words}", err=True)
 
 
 def say_what_is_old(outcome: Outcome, since: float | None) -> None:
@@ -59,11 +59,16 @@ def say_what_is_old(outcome: Outcome, since: float | None) -> None:
     if age > OLD_SPANS:
         what += " and spans from before the last 14 days"
     if age > OLD_POINTS:
-        click.echo(
+        _say(
             f"The run began {age / 3600:,.0f} hours ago. If this goes to Google Cloud, {what} are refused there, "
             "even if a collector in between takes them. Give --since 24h, or import runs on the day they end.",
             err=True,
         )
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    """Print a line: what is in files may hold anything, and a terminal obeys some of that."""
+    click.echo("".join(character if character.isprintable() else "�" for character in text), err=err)
 
 
 def day(moment: float) -> str:
@@ -74,13 +79,15 @@ def day(moment: float) -> str:
 def _print_losses(outcome: Outcome) -> None:
     losses = outcome.losses
     if losses.lines:
-        click.echo(f"{losses.lines:,} lines or records cannot be read, and are left out", err=True)
+        _say(f"{losses.lines:,} lines or records cannot be read, and are left out", err=True)
+    if losses.ahead:
+        _say(f"{losses.ahead:,} lines are of the future, and are left out", err=True)
     if losses.untimed:
-        click.echo(f"{losses.untimed:,} lines have no time, and are left out", err=True)
+        _say(f"{losses.untimed:,} lines have no time, and are left out", err=True)
     for name in losses.torn:
-        click.echo(f"{name} breaks off: the run was killed, or is still writing", err=True)
+        _say(f"{name} breaks off: the run was killed, or is still writing", err=True)
     for place, error in outcome.faults[:1]:
-        click.echo(f"{len(outcome.faults)} errors inside rlotel, the first in {place}: {error!r}", err=True)
+        _say(f"{len(outcome.faults)} errors inside rlotel, the first in {place}: {error!r}", err=True)
 
 
 def _said(entry: Entry) -> str:

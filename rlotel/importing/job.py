@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,12 @@ from rlotel.identity import Identity
 from rlotel.importing.records import Logged, Losses, Run, Unreadable
 from rlotel.importing.replay import Replay, Sent
 from rlotel.importing.runs import read
+from rlotel.logged.rows import flat
 from rlotel.logged.tables import Table
 from rlotel.transports import Request
+
+AHEAD = 24 * 3600.0
+"""Seconds that a line may be of the future: clocks differ, and time zones that nobody wrote down."""
 
 
 @dataclass
@@ -87,11 +92,15 @@ def run(
 
 
 def _counted(records: Iterator[Logged], outcome: Outcome, progress: Callable[[Outcome], None]) -> Iterator[Logged]:
+    latest = time.time() + AHEAD
     for logged in records:
+        if logged.time > latest:
+            outcome.losses.ahead += 1
+            continue
         outcome.calls += 1
         outcome.began = logged.time if outcome.began is None else min(outcome.began, logged.time)
         outcome.ended = logged.time if outcome.ended is None else max(outcome.ended, logged.time)
-        outcome.logged.update(logged.values.keys())
+        outcome.logged.update(key for key, _ in flat(logged.values))
         progress(outcome)
         yield logged
 
@@ -107,6 +116,8 @@ def _why(losses: Losses) -> str:
             f": {losses.untimed} lines have no time. Say in the table which key has it, as `time: …`: seconds or "
             "milliseconds since 1970, or ISO 8601"
         )
+    if losses.ahead:
+        return f": {losses.ahead} lines are of the future"
     return f": {losses.lines} lines are no JSON objects" if losses.lines else ""
 
 

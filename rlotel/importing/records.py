@@ -46,5 +46,7 @@ class Losses:
     """Lines or records that are none."""
     untimed: int = 0
     """Those without a time."""
+    ahead: int = 0
+    """Those with one that is still to come."""
     torn: list[str] = field(default_factory=list)
     """Files that break off: what is behind that was not read."""

@@ -28,7 +28,7 @@ def find(path: Path) -> list[Run]:
     runs = _resumed([_of_file(found) for found in files if found.suffix == wandb.SUFFIX])
     runs += _of_events(events, path)
     # W&B and others write JSON lines of their own beside their files.
-    runs = runs or [_of_file(found) for found in files if jsonl.is_one(found)]
+    runs = runs or [_of_lines(found, path) for found in files if jsonl.is_one(found)]
     if not runs:
         raise Unreadable(
             f"{path} has no TensorBoard event files, no W&B offline runs (*.wandb) and no *.jsonl in it"
@@ -64,6 +64,15 @@ def _of_file(path: Path) -> Run:
     raise Unreadable(
         f"{path}: a name ends in {', '.join(jsonl.SUFFIXES)} or {wandb.SUFFIX}, or has {tensorboard.MARK}"
     )
+
+
+def _of_lines(path: Path, within: Path) -> Run:
+    """Named by where it is: loggers give their files of all runs the same name."""
+    own = _of_file(path)
+    folder = "" if path.parent == within else path.parent.relative_to(within).as_posix()
+    if path.name == jsonl.OF_TUNE:
+        return replace(own, name=folder or own.name)
+    return replace(own, name=f"{folder}/{own.name}" if folder else own.name)
 
 
 def _resumed(runs: list[Run]) -> list[Run]:

@@ -35,7 +35,7 @@ def read(path: Path) -> Table:
         if not isinstance(said.get(part, ""), str):
             raise SettingError(str(path), f"{part} is {said[part]!r}: use a text")
     evaluation = said.get("evaluation", ())
-    if not isinstance(evaluation, str) and not all(isinstance(prefix, str) for prefix in evaluation):
+    if not isinstance(evaluation, (str, list, tuple)) or not all(isinstance(prefix, str) for prefix in evaluation):
         raise SettingError(str(path), f"evaluation is {evaluation!r}: use a prefix of keys, or a list of them")
     return Table.of(
         {str(key): _several(str(key), meant) for key, meant in keys.items()},
@@ -47,8 +47,9 @@ def read(path: Path) -> Table:
 
 
 def _load(path: Path) -> Mapping[str, Any]:
-    text = path.read_text(encoding="utf-8")
+    written = path.read_bytes()
     try:
+        text = written.decode("utf-8-sig")
         if path.suffix == ".json":
             found = json.loads(text)
         else:

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from rlotel.importing.messages import message, text
 from rlotel.importing.records import Logged, Losses
+from rlotel.logged.times import moment
 
 MARK = ".tfevents."
 """What is in the name of every event file."""
@@ -39,8 +40,11 @@ def read(path: Path, prefix: str, losses: Losses) -> Iterator[Logged]:
                 continue
             values = {key_of(text(value.tag), prefix): _number(value) for value in found.summary.value}
             known = {key: value for key, value in values.items() if value is not None}
-            if known:
-                yield Logged(found.wall_time, known, found.step)
+            time = moment(found.wall_time)
+            if known and time is None:
+                losses.untimed += 1
+            elif known and time is not None:
+                yield Logged(time, known, found.step)
 
 
 def key_of(tag: str, prefix: str) -> str:

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from rlotel.importing.messages import message, text
 from rlotel.importing.records import Logged, Losses, Unreadable
+from rlotel.logged.times import moment
 
 SUFFIX = ".wandb"
 _MAGIC = b":W&B\xe1\xbe"
@@ -30,15 +31,15 @@ def read(path: Path, losses: Losses) -> Iterator[Logged]:
         if not record.HasField("history"):
             continue
         values = {_key(item): _value(item.value_json) for item in record.history.item}
-        time = values.pop(_TIME, None)
-        if not isinstance(time, (int, float)):
+        time = moment(values.pop(_TIME, None))
+        if time is None:
             losses.untimed += 1
             continue
         step = values.pop(_STEP, record.history.step.num)
         own = {
             key: value for key, value in values.items() if not key.startswith("_")
         }  # not W&B's, such as _runtime
-        yield Logged(float(time), own, int(step), whole=True)
+        yield Logged(time, own, step, whole=True)
 
 
 def run_id(path: Path) -> str | None:

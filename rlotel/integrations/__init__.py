@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from rlotel.errors import Faults, SettingError
+from rlotel.modules import importable
 from rlotel.patching import Patches
 from rlotel.recorder import Recorder
 
@@ -35,7 +35,7 @@ class Known:
         Under `rlotel run` this is asked before Python has put the program's own folder on its path.
         """
         return self.package is None or any(
-            importlib.util.find_spec(name) is not None or PathFinder.find_spec(name, [str(Path.cwd())]) is not None
+            importable(name) or PathFinder.find_spec(name, [str(Path.cwd())]) is not None
             for name in (self.package, self.formerly)
             if name is not None
         )

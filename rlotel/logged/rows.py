@@ -20,10 +20,16 @@ from rlotel.logged.iterations import Iteration, Timing, record
 from rlotel.logged.tables import Count, Duration, Table
 from rlotel.recorder import Recorder
 from rlotel.semconv import attributes as attr
+from rlotel.semconv.attributes import RlotelRefusalReason as Reason
 from rlotel.words import LOOP
 
 MOST_UNMAPPED = 1000
 """Names of keys without a meaning that are kept."""
+LONGEST = 366 * 24 * 3600.0
+"""Seconds: what takes longer was logged in another unit, or after a line of another time. A span that began before
+1970 would take all others with it that are exported together."""
+DEEPEST = 20
+"""How many mappings within each other are looked through."""
 
 
 @dataclass
@@ -88,7 +94,7 @@ class Rows:
             self._begin_anew()
         with self._lock:
             meant = {}
-            for key, value in _flat(values):
+            for key, value in flat(values):
                 if key in self._table.entries:
                     meant[key] = value
                 elif key == self._table.step:
@@ -173,19 +179,26 @@ class Rows:
             at, value = row.held.get(key, (0.0, None))
             for entry in entries if value is not None else ():
                 if isinstance(entry, Duration):
-                    seconds = self._recorder.instruments.amount(entry.phase, value)
-                    if seconds is None or not seconds:
+                    seconds = self._seconds(entry, value)
+                    if not seconds:
                         continue  # 0 says that there was none of it
                     if entry.phase == LOOP:
-                        began = row.at - seconds * entry.factor
+                        began = row.at - seconds
                     else:
-                        timings.append(Timing(entry, seconds * entry.factor, at))
+                        timings.append(Timing(entry, seconds, at))
                 elif isinstance(entry, Count) and (amount := self._amount(key, entry, value)) is not None:
                     counts.append((entry, amount))
-        if began is not None and began > row.at:
+        if began is not None and not 0 <= row.at - began <= LONGEST:
             began = None  # a file may go back in time
         timings.sort(key=lambda timing: timing.logged)
         return Iteration(self._number, began, row.at, timings, counts)
+
+    def _seconds(self, duration: Duration, value: Any) -> float | None:
+        number = self._recorder.instruments.amount(duration.phase, value)
+        if number is None or number * duration.factor <= LONGEST:
+            return None if number is None else number * duration.factor
+        self._recorder.instruments.refuse(duration.phase, Reason.OVERFLOW)
+        return None
 
     def _amount(self, key: str, count: Count, value: Any) -> float | None:
         number = self._recorder.instruments.amount(count.metric.name, value)
@@ -196,10 +209,11 @@ class Rows:
         return None if before is None else max(0.0, number - before)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Any]]:
+    """What is logged by key, that of mappings within each other by their keys joined by dots."""
     for key, value in values.items():
         name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{name}.")
-        else:
+        if type(value) is float or not isinstance(value, Mapping):
             yield name, value
+        elif depth < DEEPEST:
+            yield from flat(value, f"{name}.", depth + 1)

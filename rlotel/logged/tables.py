@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlotel import gates
 from rlotel.errors import SettingError
 from rlotel.instruments import Value
 from rlotel.integrations.tables import Gauge
@@ -85,9 +87,14 @@ class Table:
         system: str | None = None,
     ) -> Table:
         """Make a table of what a user wrote."""
-        prefixes = (evaluation,) if isinstance(evaluation, str) else tuple(evaluation)
+        for name, text in (("step", step), ("time", time), ("system", system)):
+            if text is not None and not isinstance(text, str):
+                raise SettingError(name, f"{text!r} is no text")
+        prefixes = (evaluation,) if isinstance(evaluation, str) else _prefixes(evaluation)
         if not all(prefixes):
             raise SettingError("evaluation", "an empty prefix would make an evaluation of every key")
+        if not isinstance(keys, Mapping) or not all(isinstance(key, str) for key in keys):
+            raise SettingError("keys", f"{keys!r} is no table: use a dictionary of log keys and what each means")
         entries = {key: tuple(_entry(key, one) for one in _several(written)) for key, written in keys.items()}
         for key, meant in entries.items():
             if key.startswith(prefixes) and any(not _is_score(entry) for entry in meant):
@@ -103,6 +110,13 @@ class Table:
             if key.startswith(prefix):
                 return key.removeprefix(prefix)
         return None
+
+
+def _prefixes(written: Any) -> tuple[str, ...]:
+    prefixes = tuple(written) if isinstance(written, Iterable) else (written,)
+    if all(isinstance(prefix, str) for prefix in prefixes):
+        return prefixes
+    raise SettingError("evaluation", f"{written!r} is no prefix of keys: use a text, or a list of texts")
 
 
 def _several(written: Written | Sequence[Written]) -> Sequence[Written]:
@@ -160,9 +174,17 @@ def _gauge(key: str, metric: Metric, meaning: Meaning) -> Gauge:
     if metric is m.EVALUATION_SCORE:
         defaults[attr.EVALUATION_NAME.name] = key
     attributes = _attributes(key, str(metric), metric.attributes, meaning.attributes, defaults)
-    if isinstance(meaning.scale, bool) or not isinstance(meaning.scale, (int, float)):
-        raise SettingError(_named(key), f"scale is {meaning.scale!r}: use a number")
-    return Gauge(metric, attributes, float(meaning.scale), bool(meaning.zero_is_unknown))
+    return Gauge(metric, attributes, _scale(key, meaning.scale), bool(meaning.zero_is_unknown))
+
+
+def _scale(key: str, scale: Any) -> float:
+    try:
+        found = gates.number(scale)
+    except gates.Refused:
+        found = math.nan
+    if not math.isfinite(found):
+        raise SettingError(_named(key), f"scale is {scale!r}: use a number")
+    return found
 
 
 def _count(key: str, metric: Metric, meaning: Meaning) -> Count:
@@ -196,10 +218,10 @@ def _duration(key: str, meaning: Meaning) -> Duration:
     return Duration(phase, factor, _attributes(key, f"the phase {phase}", uses, meaning.attributes, defaults))
 
 
-def _phase(key: str, what: str | Metric) -> str:
+def _phase(key: str, what: Any) -> str:
     if m.LOOP_DURATION in (what, m.BY_NAME.get(str(what))):
         return LOOP
-    metric = what if isinstance(what, Metric) else m.BY_NAME.get(what)
+    metric = what if isinstance(what, Metric) else m.BY_NAME.get(str(what))
     for name, word in WORDS.items():
         if metric is not None and word.duration is metric:
             return name

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from rlotel.adapters import logger
 from rlotel.capture import Capture, read
+from rlotel.testing import Telemetry
 from tests.conftest import Program
 
 TRAIN = """
@@ -90,3 +92,14 @@ def test_in_a_forked_child_the_parents_iteration_is_not_told_again(program: Prog
     """
     program(TRAIN + fork, RLOTEL_CAPTURE="fork.jsonl")
     assert seen(read(tmp_path / "fork.jsonl")) == ([1, 2], 2.0, 3)
+
+
+def test_only_some_of_what_was_never_logged_is_said(
+    telemetry: Telemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logger({f"train/{number}": "rl.entropy" for number in range(100)})
+    log({"train/0": 1.0, "train/1x": 1.0}, 1)
+    log.end()
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said[0] == "rlotel: the trainer never logged 'train/1', which its table has; 'train/1x' was"
+    assert said[20:] == ["rlotel: the trainer never logged 79 more keys of its table"]

@@ -11,8 +11,10 @@ import pytest
 
 import rlotel
 from rlotel.adapters import each, follow, seconds
+from rlotel.capture import read
 from rlotel.logged.lines import LONGEST
 from rlotel.testing import Telemetry
+from tests.conftest import Program
 
 REWARD = "rl.environment.reward.mean"
 
@@ -84,6 +86,61 @@ def test_a_file_that_is_begun_anew_is_read_from_its_beginning(telemetry: Telemet
     os.replace(other, path)  # noqa: PTH105 - as log rotation does
     log.finish()
     assert telemetry.value("rl.sample.episodes") == 913
+
+
+def test_what_was_written_just_before_a_rotation_is_taken(telemetry: Telemetry, path: Path) -> None:
+    log = follow(path, {"n": each("rl.sample.episodes")})
+    append(path, {"step": 1, "n": 1})
+    log.finish()
+    append(path, {"step": 2, "n": 10})
+    with path.open("a") as file:
+        file.write('{"step": 3, "n": 100}')
+    path.rename(path.with_suffix(".1"))
+    append(path, {"step": 4, "n": 1000})
+    log.finish()
+    assert telemetry.value("rl.sample.episodes") == 1111
+
+
+def test_following_again_reads_it_once(telemetry: Telemetry, path: Path) -> None:
+    for _ in range(3):
+        log = follow(path, {"n": each("rl.sample.episodes")})
+    assert len([thread for thread in threading.enumerate() if thread.name == "rlotel-file"]) <= 3
+    append(path, {"step": 1, "n": 1}, "no object", {"step": 2, "n": 1})
+    log.finish()
+    until(lambda: len([thread for thread in threading.enumerate() if thread.name == "rlotel-file"]) == 1)
+    assert telemetry.value("rl.sample.episodes") == 2
+    assert telemetry.value("rlotel.values.refused", **{"rlotel.refusal.reason": "text"}) == 1
+
+
+def test_a_forked_child_leaves_the_file_to_its_parent(program: Program, tmp_path: Path) -> None:
+    program(
+        """
+        import json, os, threading
+        import rlotel
+        from rlotel.adapters import each, follow
+        rlotel.instrument(gpu=False, system="nobodys")
+        log = follow("metrics.jsonl", {"n": each("rl.sample.episodes")})
+        with open("metrics.jsonl", "w") as file:
+            file.write('{"step": 1, "n": 1}\\n')
+        held, fork = threading.Event(), threading.Event()
+        def reads():
+            with log.drain.__self__._lock:  # as it is while the thread reads
+                held.set()
+                fork.wait()
+        threading.Thread(target=reads).start()
+        held.wait()
+        child = os.fork()
+        if child == 0:
+            log.finish()
+            rlotel.uninstrument()
+            os._exit(0)
+        fork.set()
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        RLOTEL_CAPTURE="fork.jsonl",
+    )
+    (episodes,) = read(tmp_path / "fork.jsonl").latest("rl.sample.episodes")
+    assert episodes.value == 1
 
 
 def test_lines_that_are_none_are_counted_and_left_out(telemetry: Telemetry, path: Path) -> None:

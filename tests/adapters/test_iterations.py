@@ -327,3 +327,25 @@ def test_our_error_is_contained(telemetry: Telemetry) -> None:
     assert telemetry.value(REWARD) == 1
     assert [place for place, _ in telemetry.errors] == ["Log.__call__"]
     telemetry.errors.clear()
+
+
+@pytest.mark.parametrize("seconds_", [5e9, 1e20, 1e300])
+def test_a_duration_in_another_unit_is_left_out_alone(telemetry: Telemetry, seconds_: float) -> None:
+    log = logger({"t": seconds("train"), "all": seconds("loop"), "n": each("rl.train.tokens")})
+    telemetry.clock.advance(100)
+    play(telemetry, log, [(10, {"t": 2, "all": 4, "n": 1}, 1), (10, {"t": seconds_, "all": seconds_, "n": 1}, 2)])
+    assert [when(span) for span in telemetry.spans()] == [
+        ("rl.train", 108, 110),
+        ("rl.loop", 106, 110),
+        ("rl.loop", 110, 120),
+    ]
+    assert telemetry.value("rl.train.tokens") == 2
+    assert telemetry.value("rlotel.values.refused", **{"rlotel.refusal.reason": "overflow"}) == 2
+
+
+def test_mappings_are_looked_through_only_so_far(telemetry: Telemetry) -> None:
+    log = logger({"reward": REWARD, "a.b": "rl.entropy"})
+    endless: dict[str, Any] = {"b": 1.0}
+    endless["self"] = endless
+    log({"a": endless, "reward": 0.5}, 1)
+    assert (telemetry.value(REWARD), telemetry.value("rl.entropy")) == (0.5, 1.0)

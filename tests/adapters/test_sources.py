@@ -89,6 +89,22 @@ def test_following_again_replaces_the_table(telemetry: Telemetry, trainer: types
     assert (telemetry.value("rl.train.steps"), telemetry.value("rl.sample.episodes")) == (0, 1)
 
 
+def test_following_again_does_not_watch_twice(telemetry: Telemetry, trainer: types.ModuleType) -> None:
+    original = trainer.Logger.log
+    for _ in range(5):
+        follow("nobodys:Logger.log", {"reward": REWARD})
+        assert trainer.Logger.log.__wrapped__ is original
+    trainer.Logger().log({"reward": 0.5}, 1)
+    assert telemetry.value(REWARD) == 0.5
+
+
+def test_a_logger_that_is_a_stub_is_followed_once_it_is_there(
+    telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", types.ModuleType("mlflow"))  # as tests of trainers make one
+    assert follow("mlflow", {"reward": REWARD}).missing == ["reward"]
+
+
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
@@ -101,6 +117,17 @@ def test_following_again_replaces_the_table(telemetry: Telemetry, trainer: types
             "'swanlab' can't be followed: there are wandb, tensorboard, mlflow, functions as package.module:",
         ),
         (Path("/"), "/ is a folder: give the file of JSON lines in it"),
+        (Path("/dev/null"), "/dev/null is no file: give one of JSON lines"),
+        ("/dev/null/metrics.jsonl", "/dev/null/metrics.jsonl can't be read: [Errno 20] Not a directory"),
+        ("null\0.jsonl", "null\0.jsonl can't be read: "),
+        ("~nobody-of-that-name/m.jsonl", "~nobody-of-that-name/m.jsonl can't be read: "),
+        (
+            "nosuchtrainer.log:write",
+            "nosuchtrainer.log:write is to be followed, but there is no module nosuchtrainer",
+        ),
+        ("os:loog", "module 'os' has no attribute 'loog'. If loog is defined further down, call follow() after"),
+        ("os:environ", "os:environ is a _Environ: only functions can be followed"),
+        ("os:PathLike", "os:PathLike is a ABCMeta: only functions can be followed"),
     ],
 )
 def test_what_cannot_be_followed_is_an_error(telemetry: Telemetry, source: str | Path, problem: str) -> None:

@@ -59,6 +59,9 @@ from rlotel.testing import Telemetry
         ("kl", gauge("rl.kl.divergence", to="ref"), "rl.kl.divergence has no attribute 'to'; it takes reference"),
         ("n", gauge("rl.grad_norm", role=""), "rl.role is '': use a text"),
         ("n", gauge("rl.grad_norm", scale="2"), "scale is '2': use a number"),  # type: ignore[arg-type]
+        ("n", gauge("rl.grad_norm", scale=float("nan")), "scale is nan: use a number"),
+        ("n", gauge("rl.grad_norm", scale=True), "scale is True: use a number"),
+        ("t", seconds(["sample"]), "['sample'] is no phase: give a word, such as sample, "),  # type: ignore[arg-type]
         ("n", total("rl.train.loss"), "rl.train.loss is no count that a log tells; such are "),
         ("n", each("rl.restarts"), "rl.restarts is no count that a log tells; such are "),
         (
@@ -81,6 +84,23 @@ def test_a_key_of_an_evaluation_cannot_mean_a_value_of_training() -> None:
         logger({"eval/reward": "rl.environment.reward.mean"}, evaluation="eval/")
     with pytest.raises(SettingError, match="an empty prefix would make an evaluation of every key"):
         logger({"reward": "rl.environment.reward.mean"}, evaluation=("eval/", ""))
+
+
+@pytest.mark.parametrize(
+    ("keys", "more", "problem"),
+    [
+        (["reward"], {}, "keys: ['reward'] is no table: use a dictionary of log keys and what each means"),
+        ({3: "rl.entropy"}, {}, "keys: {3: 'rl.entropy'} is no table: use a dictionary of log keys"),
+        ({}, {"evaluation": 5}, "evaluation: 5 is no prefix of keys: use a text, or a list of texts"),
+        ({}, {"evaluation": ["eval/", 5]}, "evaluation: ['eval/', 5] is no prefix of keys: use a text"),
+        ({}, {"step": 5}, "step: 5 is no text"),
+        ({}, {"system": b"mine"}, "system: b'mine' is no text"),
+    ],
+)
+def test_a_table_that_is_none_is_an_error_that_says_of_what(keys: Any, more: Any, problem: str) -> None:
+    with pytest.raises(SettingError) as raised:
+        logger(keys, **more)
+    assert str(raised.value).startswith(problem)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Which frameworks are watched: those that are asked for, what they need, and what is always here."""
 
+import sys
+import types
+
 import pytest
 
 import rlotel
@@ -21,3 +24,8 @@ def test_a_framework_that_is_asked_for_and_missing_is_an_error_that_says_so(
     monkeypatch.setenv("RLOTEL_FRAMEWORKS", "nemo_rl")
     with pytest.raises(rlotel.SettingError, match="the package nemo_rl is not installed here"):
         rlotel.instrument()
+
+
+def test_a_framework_that_is_a_stub_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stable_baselines3", types.ModuleType("stable_baselines3"))
+    assert set(chosen(("stable_baselines3",))) == {"threads", "stable_baselines3"}

@@ -3,6 +3,7 @@
 import json
 import struct
 import time
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,12 @@ def read(path: Path, table: Table | None = None) -> tuple[dict[int, dict[str, An
         logged.setdefault(record.step, {}).update(record.values)
         times[record.step] = record.time
     return logged, times, losses
+
+
+def record_of(body: bytes) -> bytes:
+    """A record of an event file."""
+    length = struct.pack("<Q", len(body))
+    return length + struct.pack("<I", tensorboard._masked(length)) + body + b"\0\0\0\0"
 
 
 def only(
@@ -80,10 +87,12 @@ def test_all_runs_of_a_folder_are_found() -> None:
 
 
 def test_a_folder_of_json_lines_has_a_run_for_each_file(tmp_path: Path) -> None:
-    for name in ("a.jsonl", "deeper/b.ndjson", "c.txt"):
+    for name in ("a.jsonl", "ppo-1/a.jsonl", "ppo-2/a.ndjson", "ppo-3/result.json", "c.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}\n")
-    assert [(run.name, run.kind) for run in runs.find(tmp_path)] == [("a", "jsonl"), ("b", "jsonl")]
+    found = [(run.name, run.kind) for run in runs.find(tmp_path)]
+    assert found == [("a", "jsonl"), ("ppo-1/a", "jsonl"), ("ppo-2/a", "jsonl"), ("ppo-3", "jsonl")]
+    assert [run.name for run in runs.find(tmp_path / "ppo-3")] == ["ppo-3"]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +179,12 @@ def test_a_table_may_say_which_keys_have_time_and_step(tmp_path: Path) -> None:
         (12.5, None),  # a length of time
         (True, None),
         (float("nan"), None),
+        (float("inf"), None),
+        (1e300, None),
+        (-1.79e9, None),
+        ("9999-12-31T23:59:59", None),
+        ("1960-01-01T00:00:00Z", None),
+        ("0001-01-01T00:00:00Z", None),
         ("yesterday", None),
         (None, None),
         ([1], None),
@@ -188,13 +203,37 @@ def test_event_files_are_read_whatever_is_in_them(
     event = message("Event")(wall_time=1.79e9, step=3)
     for number, value in enumerate(values):
         event.summary.value.add(tag=b"v%d" % number, simple_value=value)
-    body = event.SerializeToString()
-    length = struct.pack("<Q", len(body))
-    masked = struct.pack("<I", tensorboard._masked(length))
-    path.write_bytes(length + masked + body + b"\0\0\0\0")
+    path.write_bytes(record_of(event.SerializeToString()))
     logged, _, losses = read(path)
     assert logged == {3: {f"v{number}": value for number, value in enumerate(values)}}
     assert losses == Losses()
+
+
+@pytest.mark.parametrize("wall_time", [0.0, 3.0, -1.79e9, 1e300, float("nan"), float("inf")])
+def test_an_event_without_a_moment_is_left_out(tmp_path: Path, wall_time: float) -> None:
+    path = tmp_path / "events.out.tfevents.1.x"
+    event = message("Event")(wall_time=wall_time, step=3)
+    event.summary.value.add(tag=b"v", simple_value=1.0)
+    path.write_bytes(record_of(event.SerializeToString()))
+    logged, _, losses = read(path)
+    assert logged == {}
+    assert losses == Losses(untimed=1)
+
+
+@pytest.mark.parametrize("step", ["null", '"three"', "NaN", "[1]", "true", "1e30"])
+@pytest.mark.parametrize("moment", ["1790000000", "NaN", "true", "1e300"])
+def test_a_step_of_wandbs_that_is_none_is_no_error(tmp_path: Path, step: str, moment: str) -> None:
+    history = message("Record")()
+    for key, value in (("_step", step), ("_timestamp", moment), ("a", "1")):
+        history.history.item.add(key=key.encode(), value_json=value.encode())
+    body = history.SerializeToString()
+    checksum = zlib.crc32(b"\x01" + body)
+    path = tmp_path / "run.wandb"
+    path.write_bytes(b":W&B\xe1\xbe\0" + struct.pack("<IHB", checksum, len(body), 1) + body)
+    losses = Losses()
+    found = [(record.time, record.values) for record in runs.read(runs.find(path)[0], Table(), losses)]
+    assert found == ([(1.79e9, {"a": 1})] if moment == "1790000000" else [])
+    assert losses == Losses(untimed=1 - len(found))
 
 
 # With the packages themselves, where they are.
