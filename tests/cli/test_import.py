@@ -360,9 +360,6 @@ STRANGE = {
     "never": ({"timestamp": 1e300}, "1 lines have no time, and are left out\n"),
     "before 1970": ({"timestamp": "1960-01-01T00:00:00Z"}, "1 lines have no time, and are left out\n"),
     "too long": ({"timestamp": BEGAN + 25, "step": 99, "time/update": 1e12}, ""),
-        {"timestamp": BEGAN + 25, "step": 99, "x": deep(900)},
-        "",
-    ),
 }
 """A line in the middle of a run, and what is said of it."""
 
