@@ -20,9 +20,11 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     """Watch the runners; what they run is watched while they do."""
     runners = Runners(patches, recorder)
     loops = runners.loops
+    patches.watch(f"{RUNNER}.__init__", after=runners.made)
     for runner in (RUNNER, DISTILLATION):
         patches.watch(f"{runner}.learn", before=runners.begin, after=runners.end, failed=runners.end)
     patches.watch(f"{RUNNER}.save", **loops.phase(SAVE))
     patches.watch(f"{RUNNER}.load", before=runners.load, after=loops.shut, failed=loops.shut)
     # Before 3.2, where the runner logs, and the returns are known to it alone.
     patches.watch(f"{RUNNER}.log", before=runners.logged, optional=True)
+    patches.when_undone(runners.stop)

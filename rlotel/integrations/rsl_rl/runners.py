@@ -8,8 +8,9 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
+from rlotel import context
 from rlotel.integrations.episodes import Episodes
-from rlotel.integrations.loops import Loops
+from rlotel.integrations.loops import Loops, Setup
 from rlotel.integrations.rsl_rl import setup
 from rlotel.integrations.rsl_rl.tables import EPISODES, LEARNING, RESTORE, ROLLOUT, SAVE, UPDATE
 from rlotel.integrations.tables import Timed
@@ -36,8 +37,12 @@ class Runners:
         self._undo: list[Callable[[], None]] = []
         self._world = 1
         self._next = 0
-        self._learnt: Callable[[], Any] | None = None
-        """The runner that learnt last."""
+        self._kinds: set[type] = set()
+        """The classes of runners of users' own that are watched."""
+        self._met: weakref.WeakSet[Any] = weakref.WeakSet()
+        """The runners that have learnt here."""
+        self._latest: Callable[[], Any] | None = None
+        """The one of them that learnt last."""
         self._rollout: Call | None = None
         """The sample phase that is open."""
         self._episodes = Episodes()
@@ -53,6 +58,13 @@ class Runners:
 
     # The runner.
 
+    def made(self, call: Call) -> None:
+        """A runner was made: if `learn` is its user's own, it need not call that of its base."""
+        kind: Any = type(call.instance)
+        if kind not in self._kinds and not kind.learn.__module__.startswith("rsl_rl."):
+            self._kinds.add(kind)
+            self._patches.watch_method(kind, "learn", before=self.begin, after=self.end, failed=self.end)
+
     def begin(self, call: Call) -> None:
         """`learn` begins. That of a subclass calls that of its base, and is the same."""
         if self._runner is not _NOBODY:
@@ -60,38 +72,57 @@ class Runners:
         runner = self._runner = call.notes["learns"] = call.instance
         self._env, self._alg = runner.env, runner.alg
         self._optimizer = getattr(runner.alg, "optimizer", _NOBODY)
-        self._world = int(getattr(runner, "gpu_world_size", 1))
-        again = self._learnt is None or self._learnt() is runner
-        if again or runner.current_learning_iteration > 0:  # the last, or one that was loaded, is done again
-            self._next = runner.current_learning_iteration
-        self._learnt = weakref.ref(runner)  # another one's are counted on: nothing of its is done again
+        self._world = setup.world_size(runner)
+        self._next = self._first(runner)
+        self._met.add(runner)
+        self._latest = weakref.ref(runner)
         self._episodes = Episodes()
         self._watch(runner)
-        setup.identify(self._recorder, runner)
-        rows = runner.cfg["num_steps_per_env"] * runner.env.num_envs * self._world
-        batches = getattr(runner.alg, "num_mini_batches", None)
-        self.loops.setup.sample_batch_size = rows
-        self.loops.setup.train_batch_size = rows // batches if batches else None
+        self.loops.setup = Setup()
+        self._identify(runner)
+        with self._recorder.faults.contain("the batches of a runner"):
+            self.loops.setup = setup.batches(runner)
         if self.loops.reports:
             if setup.log_dir(runner) is not None:
                 self._recorder.checkpoints.expect(None)
             self._recorder.loop_is_here()
 
+    def _first(self, runner: Any) -> int:
+        """The number of its first iteration. Where it learnt last, or was loaded, it does its last one again.
+
+        Any other is counted on from the one before: nothing of that is done again.
+        """
+        begun = int(runner.current_learning_iteration)
+        loaded = begun > 0 and runner not in self._met
+        return begun if loaded or self._latest is None or self._latest() is runner else self._next
+
     def end(self, call: Call) -> None:
         """It has ended, or failed."""
         if "learns" not in call.notes:
             return
-        self._sampled(call.error)
-        self._came_over()
-        self.loops.close(call.error)
-        self._let_go()
+        try:
+            self._sampled(call.error)
+            self._came_over()
+        finally:
+            self.loops.close(call.error)
+            self._let_go()
         if any(name in sys.modules for name in HARD_EXITS):
             self._recorder.process.flush(FLUSH_SECONDS)
 
+    def stop(self) -> None:
+        """Nothing is watched any more: the rollout that goes on in this thread is left alone."""
+        if self._rollout is not None and self._rollout.notes.get("phase") is context.current():
+            self.loops.shut(self._rollout)
+        self.loops.stop()
+
     def load(self, call: Call) -> None:
         """A checkpoint is about to be loaded."""
-        setup.identify(self._recorder, call.instance)
+        self._identify(call.instance)
         self.loops.open(RESTORE, call)
+
+    def _identify(self, runner: Any) -> None:
+        with self._recorder.faults.contain("who a runner is"):  # an environment may raise whatever it is asked
+            setup.identify(self._recorder, runner)
 
     def _watch(self, runner: Any) -> None:
         alg, loops = type(runner.alg), self.loops
@@ -131,7 +162,7 @@ class Runners:
         self._steps += 1
         self._step_seconds += self._recorder.now() - began
         if self._world == 1:  # those of other ranks are not known here
-            self._episodes.add(call.result[2])
+            self._episodes.add(call.result[-2])  # the last but one in every release
 
     def _sample(self) -> None:
         """An iteration begins; the one before has been logged and saved meanwhile, and ends."""
@@ -146,15 +177,21 @@ class Runners:
         rollout, self._rollout = self._rollout, None
         if rollout is None:
             return
-        if self._steps:
-            environments = self._env.num_envs * self._world
-            rows = self._steps * environments
-            # Environments step side by side: each has taken the whole time.
-            self.loops.add(SAMPLE, samples=rows, steps=rows, step_seconds=self._step_seconds * environments)
-        self._episodes.send()
         rollout.error = error
-        self.loops.shut(rollout)
-        self._steps, self._step_seconds = 0, 0.0
+        try:
+            self._count_steps()
+            self._episodes.send()
+        finally:
+            self.loops.shut(rollout)
+
+    def _count_steps(self) -> None:
+        steps, self._steps = self._steps, 0
+        seconds, self._step_seconds = self._step_seconds, 0.0
+        if steps:
+            environments = self._env.num_envs * self._world
+            rows = steps * environments
+            # Environments step side by side: each has taken the whole time.
+            self.loops.add(SAMPLE, samples=rows, steps=rows, step_seconds=seconds * environments)
 
     def _of_runner(self, timed: Timed) -> Callable[[Call], None]:
         def before(call: Call) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Any
 
 from rlotel.integrations import devices
+from rlotel.integrations.configuration import version
+from rlotel.integrations.loops import Setup
 from rlotel.recorder import Recorder
 
 POLICIES = ("policy", "actor", "student")
@@ -18,12 +19,12 @@ def identify(recorder: Recorder, runner: Any) -> None:
     policy = next((getattr(runner.alg, name) for name in POLICIES if hasattr(runner.alg, name)), None)
     recorder.identify(
         system="rsl-rl",
-        system_version=_version(),
+        system_version=version("rsl-rl-lib"),
         algorithm=type(runner.alg).__name__,
         model=None if policy is None else type(policy).__name__,
         environment=getattr(getattr(env, "spec", None), "id", None) or type(env).__name__,
     )
-    devices.use(recorder, runner.device, ranks=int(getattr(runner, "gpu_world_size", 1)))
+    devices.use(recorder, runner.device, ranks=world_size(runner))
 
 
 def log_dir(runner: Any) -> str | None:
@@ -32,8 +33,13 @@ def log_dir(runner: Any) -> str | None:
     return found
 
 
-def _version() -> str | None:
-    try:
-        return metadata.version("rsl-rl-lib")
-    except metadata.PackageNotFoundError:  # a checkout that is on the path
-        return None
+def batches(runner: Any) -> Setup:
+    """How many rows a rollout of all ranks asks for, and an optimizer step."""
+    rows = runner.cfg["num_steps_per_env"] * runner.env.num_envs * world_size(runner)
+    batches = getattr(runner.alg, "num_mini_batches", None)
+    return Setup(sample_batch_size=rows, train_batch_size=rows // batches if batches else None)
+
+
+def world_size(runner: Any) -> int:
+    """The ranks that learn together."""
+    return int(getattr(runner, "gpu_world_size", 1))
