@@ -12,6 +12,7 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,12 +142,16 @@ class Engine:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._random = random.Random(0)
+        self._asked: Counter[str] = Counter()
 
     async def generate(self, asked: Any, model: str | None = None) -> dict[str, Any]:
-        await asyncio.sleep(0.02 + 0.03 * self._random.random())
-        count = self._random.randint(1, 6)
-        ids = [*(self._random.randint(3, 12) for _ in range(count)), 1]
+        prompt = str(asked["prompt_token_ids"])
+        self._asked[prompt] += 1
+        # The same answers to the same prompts, in whatever order a busy machine asks for them.
+        chance = random.Random(f"a {prompt} {self._asked[prompt]}")
+        await asyncio.sleep(0.02 + 0.03 * chance.random())
+        count = chance.randint(1, 6)
+        ids = [*(chance.randint(3, 12) for _ in range(count)), 1]
         return {
             "responses": [self._tokenizer.decode(ids[:-1])],
             "response_ids": [ids],
