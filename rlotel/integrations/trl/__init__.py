@@ -50,3 +50,4 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     )
     for target in tables.TRANSFERS:
         patches.watch(target, **loops.phase(tables.TRANSFER), optional=True)
+    patches.when_undone(loops.stop)

@@ -28,13 +28,16 @@ class Evaluations:
 
     def begin(self, call: Call) -> None:
         """Before `evaluate`."""
+        prefix = call.notes["prefix"] = call.arguments["metric_key_prefix"]
         self._several = self.running
-        self._prefixes.append(call.arguments["metric_key_prefix"])
+        self._prefixes.append(prefix)
         self._loops.open(tables.EVALUATE, call)
 
     def end(self, call: Call) -> None:
         """After it, or where it failed."""
-        prefix = self._prefixes.pop()
+        if (prefix := call.notes.get("prefix")) is None:
+            return
+        self._prefixes.pop()
         self._loops.shut(call)
         if call.error is None and (self.running or not self._several):
             outer = self._prefixes[0] if self._prefixes else prefix

@@ -44,10 +44,11 @@ class Rollouts:
 
     def made(self, call: Call) -> None:
         """After it."""
-        phase = call.notes.get("phase")
-        if phase is not None:
-            self._count(call.instance, call.result, call.notes["seen"])
-        self._loops.shut(call)
+        try:
+            if call.notes.get("phase") is not None:
+                self._count(call.instance, call.result, call.notes["seen"])
+        finally:
+            self._loops.shut(call)
 
     def _count(self, trainer: Any, result: Any, seen: int) -> None:
         prompts, completions = [[len(ids) for ids in rows] for rows in result[:2]]

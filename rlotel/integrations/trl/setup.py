@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import sys
-from pathlib import PurePath
+from collections.abc import Sequence
 from typing import Any
 
 from rlotel.derived import Hardware
 from rlotel.flops import Architecture, UnknownArchitecture, peak_flops, read_config
+from rlotel.integrations.configuration import checkpoint_tier, model_name
 from rlotel.integrations.loops import Setup
 from rlotel.integrations.trl.tables import TAG
 from rlotel.semconv.attributes import Role
 from rlotel.words import TRAIN
 
-_OBJECT_STORAGE = ("gs://", "s3://", "hdfs://", "abfs://", "az://")
-
 
 def is_trl(trainer: Any) -> bool:
     """Whether a trainer of transformers is one of TRL's."""
-    return TAG in getattr(trainer, "_tag_names", ())
+    return TAG in _tags(trainer)
 
 
 def algorithm(trainer: Any) -> str | None:
     """Its algorithm, as its models are tagged with it."""
-    return next((str(tag) for tag in trainer._tag_names if tag != TAG), None)  # noqa: SLF001 - it is of the class
+    return next((str(tag) for tag in _tags(trainer) if tag != TAG), None)
+
+
+def _tags(trainer: Any) -> Sequence[str]:
+    """Those of TRL's own that it is made of: a user's own trainer may tag its models otherwise."""
+    several = (vars(kind).get("_tag_names") or () for kind in type(trainer).__mro__)
+    return next((tags for tags in several if TAG in tags), ())
 
 
 def is_asynchronous(trainer: Any) -> bool:
@@ -37,7 +42,7 @@ def identity(trainer: Any) -> dict[str, str | None]:
         "system": "trl",
         "system_version": getattr(sys.modules.get("trl"), "__version__", None),
         "algorithm": algorithm(trainer),
-        "model": _model(getattr(_config(trainer), "_name_or_path", None)),
+        "model": model_name(getattr(_config(trainer), "_name_or_path", None)),
         "environment": _environment(trainer),
     }
 
@@ -73,13 +78,12 @@ def _is_served(trainer: Any) -> bool:
 def setup(trainer: Any) -> Setup:
     """What its configuration says of the phases."""
     args = trainer.args
-    folder = str(args.output_dir or "")
     vllm = getattr(trainer, "use_vllm", False) or is_asynchronous(trainer)
     return Setup(
         sample_batch_size=getattr(args, "generation_batch_size", None),
         train_batch_size=args.train_batch_size * args.gradient_accumulation_steps * args.world_size,
         sync_destination="vllm" if vllm else None,
-        checkpoint_tier="object_storage" if folder.startswith(_OBJECT_STORAGE) else None,
+        checkpoint_tier=checkpoint_tier(args.output_dir),
     )
 
 
@@ -96,14 +100,6 @@ def architecture(trainer: Any) -> Architecture | None:
 def _config(trainer: Any) -> Any:
     """The model's; None where a user's own model has none."""
     return getattr(trainer.model, "config", None)
-
-
-def _model(path: Any) -> str | None:
-    """A name on the Hub as it is, a folder by its last part."""
-    if not path:
-        return None
-    text = str(path)
-    return PurePath(text).name if text.startswith(("/", "~", ".")) else text
 
 
 def _environment(trainer: Any) -> str | None:

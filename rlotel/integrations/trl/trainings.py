@@ -5,10 +5,10 @@ An iteration is one optimizer step, from the loading of its batches to the end o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from rlotel.integrations.loops import Bracket, Loops
+from rlotel.integrations.loops import Bracket, Loops, Setup
 from rlotel.integrations.trl import setup, tables
 from rlotel.integrations.trl.between import Checkpoints, Evaluations, gauges_of
 from rlotel.integrations.trl.rollouts import Rollouts
@@ -34,7 +34,8 @@ class Trainings:
         """The number of the latest iteration that began."""
         self._earlier = 0
         """Iterations of trainings before this one in this process, which its own are counted on from."""
-        self._watched: set[tuple[type, str]] = set()
+        self._let_go: list[Callable[[], None]] = []
+        """What lets go of the methods of the trainer that runs."""
 
     # Whose calls are followed.
 
@@ -54,19 +55,29 @@ class Trainings:
     def _meet(self, trainer: Any) -> None:
         """Learn who a trainer is, and watch the methods of its class, those that others put there included."""
         self._trainer = trainer
+        self.loops.setup, self._rollouts.architecture = Setup(), None  # not those of the one before
+        with self._recorder.faults.contain("what a trainer says of itself"):
+            self._describe(trainer)
+        if setup.algorithm(trainer) in tables.HIDDEN:
+            return
+        for name, bracket in self._methods().items():
+            owner = next((kind for kind in type(trainer).__mro__ if name in vars(kind)), None)
+            if owner is not None:
+                self._let_go.append(self._patches.watch_method(owner, name, **bracket))
+
+    def _describe(self, trainer: Any) -> None:
         self._recorder.identify(**setup.identity(trainer))
         self._recorder.equip(setup.hardware(trainer))
         if (role := setup.gpu_role(trainer)) is not None:
             self._recorder.process.use_gpus(role.value)
         self.loops.setup = setup.setup(trainer)
         self._rollouts.architecture = setup.architecture(trainer)
-        if setup.algorithm(trainer) in tables.HIDDEN:
-            return
-        for name, bracket in self._methods().items():
-            owner = next((kind for kind in type(trainer).__mro__ if name in vars(kind)), None)
-            if owner is not None and (owner, name) not in self._watched:
-                self._watched.add((owner, name))
-                self._patches.watch_method(owner, name, **bracket)
+
+    def _leave(self) -> None:
+        """The trainer is done: nothing of it is kept."""
+        self._trainer = None
+        while self._let_go:
+            self._let_go.pop()()
 
     def _methods(self) -> Mapping[str, Bracket]:
         rollouts, shut = self._rollouts, self.loops.shut
@@ -107,8 +118,11 @@ class Trainings:
         """After it, or where it failed."""
         if "began" not in call.notes:
             return
-        self._break_off(call.error)
-        self._trainer, self._training = None, False
+        try:
+            self._break_off(call.error)
+        finally:
+            self._training = False
+            self._leave()
 
     def not_restored(self, call: Call) -> None:
         """Where a checkpoint's model could not be restored."""
@@ -134,10 +148,13 @@ class Trainings:
 
     def end_evaluation(self, call: Call) -> None:
         """After it, or where it failed."""
-        if call.instance is self._trainer:
+        if call.instance is not self._trainer:
+            return
+        try:
             self.evaluations.end(call)
+        finally:
             if not self.evaluations.running and not self._training:
-                self._trainer = None
+                self._leave()
 
     # Iterations.
 

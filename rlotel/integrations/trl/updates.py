@@ -27,7 +27,7 @@ class Updates:
 
     def reset(self) -> None:
         """An iteration begins."""
-        self._phase = None
+        self.pause()
         self._tokens = self._flops = 0.0
 
     def forward(self, trainer: Any) -> None:
@@ -55,16 +55,18 @@ class Updates:
             trainer: whose it is.
             tokens: those that the update went through, where the trainer knows.
         """
-        if self._phase is not None and self._loops.reports:
-            skipped = trainer.accelerator.optimizer_step_was_skipped
-            read = self._tokens if tokens is None else tokens
-            self._loops.recorder.add(
-                self._phase,
-                steps=0 if skipped else 1,
-                tokens=None if read is None else round(read),
-                flops=self._flops,
-            )
-        self.pause()
+        try:
+            if self._phase is not None and self._loops.reports:
+                skipped = trainer.accelerator.optimizer_step_was_skipped
+                read = self._tokens if tokens is None else tokens
+                self._loops.recorder.add(
+                    self._phase,
+                    steps=0 if skipped else 1,
+                    tokens=None if read is None else round(read),
+                    flops=self._flops,
+                )
+        finally:
+            self.pause()
 
 
 def _plus(sum_so_far: float | None, whole: float | None, parts: int | None) -> float | None:
