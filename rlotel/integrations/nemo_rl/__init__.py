@@ -39,6 +39,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     trainings = Trainings(recorder, iterations, passes, models)
     checkpoints = Checkpoints(recorder, iterations)
 
+    patches.when_undone(iterations.stop)
     timer = "nemo_rl.utils.timer:Timer"
     patches.watch(f"{timer}.start", after=iterations.started)
     patches.watch(f"{timer}.stop", before=iterations.stopping, after=iterations.stopped)

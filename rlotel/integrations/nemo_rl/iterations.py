@@ -181,6 +181,19 @@ class Iterations:
                 tell(iteration)
         self._recorder.close_loop(iteration.loop, error, at=iteration.stopped)
 
+    def stop(self) -> None:
+        """Nothing is watched any more: what is open here leaves no trace."""
+        while self._open:
+            opened = self._open.popitem()[1]
+            context.leave(opened.entered)
+            self._recorder.ages.end(opened.phase)
+            opened.phase.abandon()
+        iteration, self.current, self._wait = self.current, None, None
+        if iteration is not None:
+            context.leave(iteration.entered)
+            self._recorder.ages.end(iteration.loop)
+            iteration.loop.abandon()
+
     def end(self, error: BaseException | None) -> None:
         """The training function has ended, and whatever is still open with it."""
         while self._open:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rlotel import context
 from rlotel.testing import captured
 
 from .conftest import Nemo
@@ -301,3 +302,19 @@ def test_what_was_imported_before_is_watched_too_and_put_back(standins: None) ->
         assert grpo.grpo_train is original
     finally:
         del sys.modules["a_launch_script"]
+
+
+def test_nothing_of_an_iteration_goes_on_when_nothing_is_watched_any_more(nemo: Nemo) -> None:
+    timer = nemo.timer()
+
+    def body() -> None:
+        timer.start("total_step_time")
+        timer.start("policy_training")
+        nemo.telemetry.session.patches.undo()
+        assert context.current() is None
+        timer.stop("policy_training")
+        timer.stop("total_step_time")
+
+    nemo.train(body)
+    assert nemo.telemetry.spans() == []
+    assert nemo.telemetry.points("rl.loop.age") == nemo.telemetry.points("rl.phase.age") == []
