@@ -65,6 +65,10 @@ class Log:
             self._said = True
             self._hint(rows)
 
+    def ago(self, seconds: float) -> float | None:
+        """The moment so long ago, as `take` takes it."""
+        return None if self._recorder is None else self._recorder.now() - seconds
+
     @property
     def unmapped(self) -> list[str]:
         """The keys that were logged and are not in the table, in the order they came."""

@@ -135,7 +135,7 @@ def _import(
             until = 0.0 if outlet is None else outlet.arrived_until
             far = f"what was logged until {day(until)} has arrived" if until > 0 else "nothing has arrived"
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"not taken by {error}"
-            if outlet is not None and progress.outcome is not None:
+            if outlet is not None and outlet.remote and progress.outcome is not None:
                 say_what_is_old(progress.outcome, since)
             raise click.ClickException(f"{run_id}: {why}; {far}. The same command sends it again.") from error
         finally:

@@ -238,6 +238,30 @@ def test_pytorchs_tensorboard_is_followed(telemetry: Telemetry, tmp_path: Path) 
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("numbered", [True, False], ids=["with steps", "without"])
+def test_mlflows_batch_of_many_steps_has_each_of_them(
+    telemetry: Telemetry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbered: bool
+) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    entities = pytest.importorskip("mlflow.entities", reason="mlflow is not installed")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    log = follow("mlflow", {"reward": REWARD, "tokens": each("rl.train.tokens")})
+    telemetry.clock.advance(1000)
+    made = [
+        entities.Metric(key, value, 1_790_000_000_000 + 10_000 * step, step if numbered else 0)
+        for key, value in (("reward", 0.5), ("tokens", 100))  # a key after the other, as autologging gathers them
+        for step in (1, 2, 3)
+    ]
+    with mlflow.start_run() as run:
+        mlflow.MlflowClient().log_batch(run.info.run_id, metrics=made)
+    log.finish()
+    assert telemetry.value("rl.train.tokens") == 300
+    (loops,) = telemetry.points("rl.loop.duration")
+    assert (loops.count, loops.sum) == (2, 20.0)
+
+
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("together", [True, False], ids=["log_metrics", "log_metric"])
 def test_mlflow_is_followed(
     telemetry: Telemetry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
