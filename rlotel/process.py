@@ -35,6 +35,7 @@ class Process:
     ) -> None:
         self.launcher = launcher
         self.rank = rank
+        """Set by who knows better than the environment, such as in ranks that were forked."""
         self.attempt = attempt
         self.handover = handover
         self.flush = flush

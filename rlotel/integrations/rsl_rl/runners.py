@@ -73,6 +73,7 @@ class Runners:
         self._env, self._alg = runner.env, runner.alg
         self._optimizer = getattr(runner.alg, "optimizer", _NOBODY)
         self._world = setup.world_size(runner)
+        self._recorder.process.rank = getattr(runner, "gpu_global_rank", self._recorder.process.rank)
         self._next = self._first(runner)
         self._met.add(runner)
         self._latest = weakref.ref(runner)

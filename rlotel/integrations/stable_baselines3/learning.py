@@ -150,19 +150,17 @@ class Learning:
         if timed.phase != SAMPLE:
             updates, self._updates = self._updates, 0
             return {"steps": updates or None}
-        environments = self._env.num_envs
+        steps, seconds = self._steps, self._step_seconds
         # With a monitor, what it calls an episode: Atari games say that they are done with each life.
         episodes = self._episodes if self._model.ep_info_buffer else self._ended
-        counts: Counts = {
-            "samples": self._steps * environments,
-            "steps": self._steps * environments,
-            "episodes": episodes,
-            # Environments step side by side: each has taken the whole time.
-            "step_seconds": self._step_seconds * environments,
-        }
         self._steps = self._ended = self._episodes = 0
         self._step_seconds = 0.0
-        return counts
+        if not steps:  # of an environment whose `step` is no method, or an object's own
+            return {}
+        rows = steps * self._env.num_envs
+        # Environments step side by side: each has taken the whole time.
+        step_seconds = seconds * self._env.num_envs
+        return {"samples": rows, "steps": rows, "episodes": episodes, "step_seconds": step_seconds}
 
     def _tell(self) -> None:
         """An iteration is about to close."""

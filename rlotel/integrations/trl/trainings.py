@@ -66,6 +66,7 @@ class Trainings:
                 self._let_go.append(self._patches.watch_method(owner, name, **bracket))
 
     def _describe(self, trainer: Any) -> None:
+        self._recorder.process.rank = trainer.accelerator.process_index
         self._recorder.identify(**setup.identity(trainer))
         self._recorder.equip(setup.hardware(trainer))
         if (role := setup.gpu_role(trainer)) is not None:

@@ -209,3 +209,13 @@ def test_who_cannot_say_what_they_are_is_followed_all_the_same(telemetry: Teleme
     assert sample.attributes["rl.sample.batch_size"] == ROWS
     assert {type(error) for _, error in telemetry.errors} == {ZeroDivisionError}
     telemetry.errors.clear()
+
+
+def test_steps_that_are_not_seen_are_unknown_and_not_none(telemetry: Telemetry) -> None:
+    learning = model()
+    learning.env.step = learning.env.step  # an object's own attribute, which no class has
+    learning.learn(ROWS)
+    (sample,) = telemetry.spans("rl.sample")
+    assert not sample.attributes.keys() & {"rl.sample.samples", "rl.sample.steps", "rl.sample.episodes"}
+    assert telemetry.points("rl.step.duration") == []
+    assert telemetry.value("rl.train.steps") == ROWS // 16
