@@ -79,7 +79,10 @@ def examine(config: Config, environ: Mapping[str, str], progress: Callable[[str]
         off,
         tuple(trials),
         found_gpu,
-        tuple(advice.next_steps(off, destinations, trials, sent, found_frameworks, found_gpu)),
+        (
+            *advice.misnamed(environ),
+            *advice.next_steps(off, destinations, trials, sent, found_frameworks, found_gpu),
+        ),
     )
 
 

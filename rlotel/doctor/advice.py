@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from rlotel import handover
+from rlotel.config import SETTINGS, variable_of
 from rlotel.doctor.inventory import Framework, Gpu
 from rlotel.doctor.message import Plain
 from rlotel.doctor.trial import Trial
 from rlotel.endpoint import Destination
+
+
+def misnamed(environ: Mapping[str, str]) -> Iterator[str]:
+    """What to do about each variable that is set for rlotel and read by nobody."""
+    names = [variable_of(setting) for setting in SETTINGS]
+    known = {*names, handover.ATTEMPT, handover.LAUNCHER, handover.DEFAULTS}
+    for name in sorted(environ):
+        if name.startswith("RLOTEL_") and name not in known:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
+            hint = f"did you mean {near[0]}?" if near else "`rlotel run --help` lists what there is."
+            yield f"{name} is set, and is no setting: {hint}"
 
 
 def next_steps(

@@ -332,6 +332,17 @@ def steps(trial: Trial, *, gpus: Gpu = NO_GPU, **resource: str) -> list[str]:
     return list(advice.next_steps("", [GOOGLE], [trial], resource, [], gpus))
 
 
+def test_a_variable_that_is_no_setting_is_named_with_the_one_that_was_meant(rlotel: Rlotel) -> None:
+    wrong = {"RLOTEL_ENDPONT": "http://collector:4318", "RLOTEL_COLOUR": "green"}
+    _, report = examined(rlotel, **wrong, RLOTEL_RUN_ID="r1")
+    assert report["next_steps"][:2] == [
+        "RLOTEL_COLOUR is set, and is no setting: `rlotel run --help` lists what there is.",
+        "RLOTEL_ENDPONT is set, and is no setting: did you mean RLOTEL_ENDPOINT?",
+    ]
+    _, report = examined(rlotel, RLOTEL_RUN_ID="r1")
+    assert not any("no setting" in step for step in report["next_steps"])
+
+
 def test_google_cloud_without_a_location_asks_for_one() -> None:
     arrived = Trial("metrics", GOOGLE.url, "arrived")
     assert "RLOTEL_LOCATION" in steps(arrived)[0]
