@@ -70,8 +70,9 @@ def import_runs(
 ) -> None:
     """Send what a finished run logged, as metrics and traces with the times it had.
 
-    PATH is a file of JSON lines, a TensorBoard event file, a W&B offline run (*.wandb), or a folder of them: a
-    folder with event files is one run. Its id is --run-id, else W&B's own, or the name of the folder or file.
+    PATH is a file of JSON lines (Ray Tune's result.json, too), a TensorBoard event file, a W&B offline run
+    (*.wandb), or a folder of them: a folder with event files is one run. Its id is --run-id, else W&B's own, or
+    the name of the folder or file.
 
     \b
         rlotel import runs/ppo-3 --table table.yaml --dry-run

@@ -61,8 +61,10 @@ def _of_file(path: Path) -> Run:
     if jsonl.is_one(path):
         name = path.resolve().parent.name if path.name == jsonl.OF_TUNE else path.stem
         return Run(name, "jsonl", (path,), path.parent)
+    lines = ", ".join(f"*{suffix}" for suffix in jsonl.SUFFIXES)
     raise Unreadable(
-        f"{path}: a name ends in {', '.join(jsonl.SUFFIXES)} or {wandb.SUFFIX}, or has {tensorboard.MARK}"
+        f"{path} can't be imported: it is none of {lines}, {jsonl.OF_TUNE} (JSON lines), *{wandb.SUFFIX} "
+        f"(W&B offline) and *{tensorboard.MARK}* (TensorBoard)"
     )
 
 

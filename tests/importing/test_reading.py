@@ -99,7 +99,14 @@ def test_a_folder_of_json_lines_has_a_run_for_each_file(tmp_path: Path) -> None:
     ("name", "content", "problem"),
     [
         ("nothing", None, "nothing: there is no such file or folder"),
-        ("notes.txt", b"x", "notes.txt: a name ends in .jsonl, .ndjson or .wandb, or has .tfevents."),
+        (
+            "notes.txt",
+            b"x",
+            (
+                "notes.txt can't be imported: it is none of *.jsonl, *.ndjson, result.json (JSON lines), *.wandb "
+                "(W&B offline) and *.tfevents.* (TensorBoard)"
+            ),
+        ),
         ("run.wandb", b"never a run", "run.wandb is no file of a W&B run"),
     ],
 )
