@@ -149,7 +149,7 @@ class _Learning:
             model=None if model is None else type(model).__name__,
             environment=type(vars(env).get("_unwrapped", env)).__name__ if spec is None else spec.id,
         )
-        self._world = skrl.config.torch.world_size
+        self._world, self._recorder.process.rank = skrl.config.torch.world_size, skrl.config.torch.rank
         devices.use(self._recorder, agent.device, self._world)
         rollouts = getattr(config, "rollouts", None)
         self._on_policy = rollouts is not None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from itertools import pairwise
 
+from rlotel.integrations.configuration import version
 from rlotel.integrations.openrlhf import rows
 from rlotel.integrations.openrlhf.engines import Engines
 from rlotel.integrations.openrlhf.generator import Generator
-from rlotel.integrations.openrlhf.setup import version
 from rlotel.integrations.openrlhf.trainer import Trainer
 from rlotel.integrations.openrlhf.workers import Workers, in_worker
 from rlotel.patching import Observer, Patches
@@ -30,7 +30,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     launches = ("-m", LAUNCHER) in pairwise(sys.orig_argv) or GROUP.partition(":")[0] in sys.modules
     if launches and not in_worker():
         # It will have exported before its arguments are read.
-        recorder.identify(system="openrlhf", system_version=version())
+        recorder.identify(system="openrlhf", system_version=version("openrlhf"))
         recorder.loop_is_elsewhere()
     trainer, generator = Trainer(recorder), Generator(recorder)
     patches.when_undone(trainer.loops.stop)

@@ -5,12 +5,11 @@ They are nested from 0.10 on (`args.actor.num_nodes`) and flat before (`args.act
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Any
 
 from rlotel.derived import Hardware
 from rlotel.integrations import loops
-from rlotel.integrations.configuration import checkpoint_tier, data_set, dig, model_name, product
+from rlotel.integrations.configuration import checkpoint_tier, data_set, dig, model_name, product, version
 from rlotel.integrations.openrlhf.tables import ALGORITHMS
 from rlotel.words import SAMPLE, TRAIN
 
@@ -42,14 +41,6 @@ _FLAT = {
 _FILES = (".json", ".jsonl", ".csv", ".parquet", ".arrow")
 
 
-def version() -> str | None:
-    """OpenRLHF's, which only its distribution knows."""
-    try:
-        return metadata.version("openrlhf")
-    except metadata.PackageNotFoundError:  # a checkout that is on the path
-        return None
-
-
 class Setup:
     """The arguments of a run, read as they are asked for."""
 
@@ -71,7 +62,7 @@ class Setup:
         estimator = self.get("algo.advantage.estimator")
         return {
             "system": "openrlhf",
-            "system_version": version(),
+            "system_version": version("openrlhf"),
             "algorithm": None if estimator is None else ALGORITHMS.get(estimator, str(estimator).upper()),
             "model": model_name(self.get("actor.model_name_or_path")),
             "environment": _prompts(self.get("data.prompt_dataset")),

@@ -11,10 +11,10 @@ import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 
 from rlotel import context
+from rlotel.integrations.configuration import version
 from rlotel.integrations.loops import EVALUATE, Loops, within
 from rlotel.integrations.models import Models
 from rlotel.integrations.ray import ends
@@ -221,7 +221,4 @@ def _nobody() -> None:
 
 
 def _version() -> str | None:
-    try:
-        return metadata.version("skyrl-train" if "skyrl_train" in sys.modules else "skyrl")
-    except metadata.PackageNotFoundError:  # a checkout that is on the path
-        return None
+    return version("skyrl-train" if "skyrl_train" in sys.modules else "skyrl")

@@ -6,9 +6,9 @@ verl's loop runs in a Ray actor, so this is connected there, by `rlotel.integrat
 from __future__ import annotations
 
 import sys
-from importlib import metadata
 from itertools import pairwise
 
+from rlotel.integrations.configuration import version
 from rlotel.integrations.verl.loops import Loops
 from rlotel.integrations.verl.rollouts import Rollouts
 from rlotel.integrations.verl.untimed import Untimed
@@ -30,7 +30,7 @@ def connect(patches: Patches, recorder: Recorder) -> None:
     loops, rollouts = Loops(recorder), Rollouts(recorder)
     if any(flag == "-m" and name.startswith("verl.") for flag, name in pairwise(sys.orig_argv)):
         # A launcher, which will have exported before verl is imported and its configuration is read.
-        recorder.identify(system="verl", system_version=_installed())
+        recorder.identify(system="verl", system_version=version("verl"))
     _watch_timers(patches, loops, rollouts)
     _watch_trainers(patches, recorder, loops)
     # What every agent loop is run in. The method around it is of no use: Ray sends it by value, without us.
@@ -48,13 +48,6 @@ def connect(patches: Patches, recorder: Recorder) -> None:
         failed=workers.end,
         optional=True,
     )
-
-
-def _installed() -> str | None:
-    try:
-        return metadata.version("verl")
-    except metadata.PackageNotFoundError:  # a checkout that is on the path
-        return None
 
 
 def _watch_timers(patches: Patches, loops: Loops, rollouts: Rollouts) -> None:
