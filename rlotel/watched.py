@@ -8,6 +8,7 @@ import operator
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import wrapt
@@ -33,7 +34,10 @@ class _BoundWatched(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # no
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         instance = getattr(self, "__self__", None)
-        return self if instance is None else getattr(copy.deepcopy(instance, memo), self.__name__)
+        if instance is None or isinstance(instance, type):
+            return self
+        copied = copy.deepcopy(instance, memo)  # its method may have a name that its class alone knows
+        return self._self_parent.__get__(copied, type(copied))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         instance = getattr(self, "__self__", None)
@@ -87,7 +91,9 @@ class Watched(wrapt.FunctionWrapper):  # type: ignore[type-arg]
         return self
 
     def __reduce_ex__(self, _protocol: Any) -> Any:
-        if self._self_target.startswith("__main__:") or "<locals>" in self._self_target:
+        # cloudpickle takes a function of the program for what it is, before it asks; pickle wants its name.
+        of_program = self._self_target.startswith("__main__:") and type(self.__wrapped__) is not FunctionType
+        if of_program or "<locals>" in self._self_target:
             return operator.itemgetter(0), ((self.__wrapped__,),)
         return pkgutil.resolve_name, (self._self_target,)
 

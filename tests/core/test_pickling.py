@@ -6,12 +6,15 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rlotel.errors import Faults
 from rlotel.patching import Patches
+from tests.conftest import Program
 
 MODULE = """
 def score(answer):
@@ -102,5 +105,47 @@ def test_a_watched_function_is_copied_as_any_function_is(folder: Path) -> None:
         assert (copy.copy(settings["train"])(), deep["train"](), deep["make"]().name) == ("p", "p", "made")
         assert deep["train"].__self__ is not settings["train"].__self__
         assert len(seen) == 3
+    finally:
+        patches.undo()
+
+
+def test_a_watched_function_of_the_program_itself_is_pickled_as_before(program: Program) -> None:
+    """As multiprocessing does it; cloudpickle takes it for what it is."""
+    program("""
+        import pickle
+        from rlotel.errors import Faults
+        from rlotel.patching import Patches
+
+        def score(text):
+            return len(text)
+
+        pickled = pickle.dumps(score)
+        patches = Patches(Faults())
+        patches.watch("__main__:score")
+        assert pickle.loads(pickled) is score
+        assert pickle.loads(pickle.dumps(score)) is score
+    """)
+
+
+class Private:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __say(self) -> str:
+        return self.name
+
+    def saying(self) -> Callable[[], str]:
+        return self.__say
+
+
+def test_a_private_method_is_copied_with_its_object() -> None:
+    patches = Patches(Faults())
+    patches.watch_method(Private, "_Private__say")
+    try:
+        one = Private("a")
+        copied: dict[str, Any] = copy.deepcopy({"one": one, "say": one.saying()})
+        one.name = "b"
+        assert copied["say"]() == "a"
+        assert copied["say"].__self__ is copied["one"]
     finally:
         patches.undo()
