@@ -72,7 +72,7 @@ def import_runs(
 
     PATH is a file of JSON lines (Ray Tune's result.json, too), a TensorBoard event file, a W&B offline run
     (*.wandb), or a folder of them: a folder with event files is one run. Its id is --run-id, else W&B's own, or
-    the name of the folder or file.
+    the name of the folder or file; of several in a folder, where they are in it.
 
     \b
         rlotel import runs/ppo-3 --table table.yaml --dry-run
