@@ -19,8 +19,8 @@ from rlotel.semconv import attributes as attr
 CUSTOM = "custom"
 """The `rl.system` of a loop that no known framework runs."""
 
-MOST_WAITS = 40
-"""How often what is expected is waited for: loading a model may take minutes."""
+MOST_WAITS = 15
+"""How often what is expected is waited for: loading a model may take minutes, and a hang must be told of."""
 
 RUN_ID_VARIABLES = ("JOBSET_UID", "JOBSET_NAME", "SLURM_JOB_ID")
 """What schedulers call the job, in the order they are believed, after the settings and Ray."""

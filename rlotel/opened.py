@@ -35,7 +35,7 @@ from rlotel.tracing import Tracing
 from rlotel.version import __version__
 
 IDENTITY_WAIT, WORKER_WAIT = 60.0, 15.0
-"""Seconds that a process without a loop waits for its identity before it exports: imports are slow, workers die"""
+"""Seconds that a process with no loop waits for its identity before it exports: imports are slow, workers die."""
 EXIT_BOUND = 5.0
 """Seconds that the end of a process may take longer because of rlotel."""
 WORKER_EXIT = 2.0
